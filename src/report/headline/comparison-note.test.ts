@@ -17,29 +17,6 @@ describe("the note of a comparison", () => {
     );
   });
 
-  it.each([
-    [
-      "python3 t.py --steps 200 --lr 1",
-      "python3 t.py --steps 100 --lr 1",
-      'of other arguments: "--steps 200" there, "--steps 100" here',
-    ],
-    [
-      "python3 t.py --steps=200",
-      "python3 t.py --steps=100",
-      'of other arguments: "--steps=200" there, "--steps=100" here',
-    ],
-    ["python3 t.py", "python3 t.py --fast", 'without "--fast"'],
-    ["python3 t.py --fast x", "python3 t.py x", 'with "--fast", which is missing here'],
-    ["./serve -a", "./serve -b", 'of other arguments: "-a" there, "-b" here'],
-    ["./serve -n 3", "./serve -n 4", 'of other arguments: "-n 3" there, "-n 4" here'],
-    ["python3 t.py a a", "python3 t.py a", 'with "a", which is missing here'],
-    ["python3 a.py 1", "python3 b.py 1", "of another command: python3 a.py 1"],
-    ["./serve one", "./serve two", "of another command: ./serve one"],
-    ["node t.js", "python3 t.py", "of another command: node t.js"],
-  ])("names only the arguments where only they differ: %s, %s", (baseline, candidate, expected) => {
-    expect(noteOf({ ...command, baseline, candidate })).toBe(`compared with a baseline ${expected}`);
-  });
-
   it("names the steps where only they differ", () => {
     expect(noteOf(steps)).toBe("compared with a baseline of another length: 200 steps there, 100 here");
   });
