@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import * as v from "valibot";
@@ -93,16 +93,14 @@ describe("a bundle", () => {
     }
   });
 
-  it("a manifest is read up to a size that grows with the bundle's recordings", async () => {
+  it("a manifest is read up to a size that fits into memory", async () => {
     await prepareBundle(directory, START);
     await writeBundle(directory, withoutPicture(sampleReport("pass")));
     const file = path.join(directory, "manifest.json");
     await writeFile(file, `${await readFile(file, "utf8")}${" ".repeat(65 * 2 ** 20)}`);
-    await expect(readManifest(directory)).rejects.toMatchObject({ code: "INPUT_TOO_LARGE" });
-    for (let rank = 0; rank < 16; rank++) {
-      await mkdir(path.join(directory, `runs/train/1/rank-${rank}`), { recursive: true });
-    }
     expect((await readManifest(directory)).exit_code).toBe(0);
+    await truncate(file, 2 ** 40);
+    await expect(readManifest(directory)).rejects.toMatchObject({ code: "INPUT_TOO_LARGE" });
   });
 
   it("a bundle has measurements of the candidate runs that succeeded", async () => {

@@ -1,5 +1,4 @@
 import { constants } from "node:buffer";
-import { readdirSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { getHeapStatistics } from "node:v8";
@@ -211,39 +210,15 @@ export async function readManifest(directory: string): Promise<BundleManifest> {
   );
 }
 
-/** Ten times a report with the largest timelines. */
-const MAX_BYTES = 64 * 2 ** 20;
-/** What a recording adds to a merged report, and more: eight ranks with a dozen series and checks each have 80 kB. */
-const BYTES_PER_RECORDING = 2 ** 17;
+/** Ten times a report with the largest timelines. One of a merge of thousands of recordings is larger. */
+const MIN_LIMIT = 64 * 2 ** 20;
 /** The parsed and checked document takes several times its size. */
 const HEAP_SHARE = 8;
 
-/** Size limit of the documents of a bundle: it grows with the recordings that were merged, as far as memory allows. */
-function maxBytes(directory: string): number {
-  const memory = Math.min(getHeapStatistics().heap_size_limit / HEAP_SHARE, constants.MAX_STRING_LENGTH);
-  return Math.max(MAX_BYTES, Math.min(memory, MAX_BYTES + BYTES_PER_RECORDING * recordingsWithin(directory)));
-}
-
-/** Number of directories at `runs/<scenario>/<n>/<recording>`. */
-function recordingsWithin(directory: string): number {
-  let level = [path.join(directory, "runs")];
-  for (let depth = 0; depth < 3; depth += 1) level = level.flatMap(directoriesOf);
-  return level.length;
-}
-
-function directoriesOf(directory: string): readonly string[] {
-  try {
-    const entries = readdirSync(directory, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(directory, name));
-  } catch {
-    // Of a bundle without runs, or with some that its owner alone can read.
-    return [];
-  }
-}
-
 export function readDocument(directory: string, name: string): unknown {
   const file = path.join(directory, name);
-  const limit = maxBytes(directory);
+  const memory = Math.min(getHeapStatistics().heap_size_limit / HEAP_SHARE, constants.MAX_STRING_LENGTH);
+  const limit = Math.max(MIN_LIMIT, memory);
   return readJson(file, refused(file, limit), limit);
 }
 
