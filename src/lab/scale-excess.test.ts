@@ -1,30 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { MIB } from "../core/units.ts";
 import { readCheck } from "../verdict/model/judgement-document.ts";
 import { checkOf } from "../verdict/rules/check.ts";
-import { leadingCheck, measuredSize } from "./scale-excess.ts";
-
-describe("the estimated size", () => {
-  it("the estimated size is proportional to one measured size, and on the line through two", () => {
-    const one = { value: 100, excess: MIB, needed: 2 * MIB };
-    expect(measuredSize([one])).toBe(200);
-    // A program whose fixed state keeps a little, too: nothing shows before 60.
-    expect(measuredSize([one, { value: 180, excess: 3 * MIB, needed: 2 * MIB }])).toBeCloseTo(140);
-  });
-
-  it("the estimated size is null where nothing grows", () => {
-    expect(measuredSize([])).toBeNull();
-    expect(measuredSize([{ value: 100, excess: -5, needed: MIB }])).toBeNull();
-  });
-
-  it("the estimated size is proportional where a larger size leaked less", () => {
-    const seen = [
-      { value: 100, excess: MIB, needed: 2 * MIB },
-      { value: 200, excess: MIB / 2, needed: 2 * MIB },
-    ];
-    expect(measuredSize(seen)).toBe(200);
-  });
-});
+import { leadingCheck } from "./scale-excess.ts";
 
 describe("the leading check", () => {
   const key = { rank: 0, device: "host", metric: "allocated" } as const;

@@ -9,7 +9,6 @@ import { labDirectory } from "./catalogue.ts";
 import { labEnvironment } from "./report/document.ts";
 import { type ScaleAnswer, type ScaleDocument, type ScaleProbe, sightOf } from "./report/scale-document.ts";
 import { formatSize } from "./report/scale-text.ts";
-import { type Excess, measuredSize } from "./scale-excess.ts";
 import { dropBundles, prepareScaleDirectory, writeScaleDocument } from "./scale-files.ts";
 import { type JudgedSize, judgeSize, measureBaseline, probeDirectory, type SizedPattern } from "./scale-run.ts";
 import { bracket, nextStep, type SearchBounds, type SearchStep, type Seen } from "./scale-search.ts";
@@ -72,18 +71,8 @@ class SizeSearch {
     return nearest ?? null;
   }
 
-  /** The answer that the measured sizes predict; null where nothing grows. */
-  predicted(): number | null {
-    const seen = this.probes.flatMap((probe): readonly Excess[] => {
-      const { value, excess_bytes: excess, mde_bytes: needed } = probe;
-      return excess === null || needed === null || sightOf(probe) === "unjudged" ? [] : [{ value, excess, needed }];
-    });
-    return measuredSize(seen);
-  }
-
   next(): SearchStep {
-    const hint = this.probes.length === 0 ? LAB_STEPS[this.#pattern.setting.scale] : this.predicted();
-    return nextStep(this.probes.map(seenAt), this.#bounds, hint);
+    return nextStep(this.probes.map(seenAt), this.#bounds, LAB_STEPS[this.#pattern.setting.scale]);
   }
 
   async #judged(state: "leaky" | "fixed", value: number, baseline: number): Promise<JudgedSize> {
@@ -168,11 +157,8 @@ class SizeSearch {
       case "visible":
       case "always":
         return { ...step, ...found(step.at) };
-      case "never": {
-        const beyond = this.predicted();
-        // A prediction within the bounds is refuted, so it does not extrapolate.
-        return { ...step, ...found(step.to), extrapolated: beyond !== null && beyond > step.to ? beyond : null };
-      }
+      case "never":
+        return { ...step, ...found(step.to), extrapolated: null };
       case "unjudged": {
         const sizes = step.values.map(formatSize).join(", ");
         return this.broken(`the gate could not judge it at ${sizes} (${this.#unjudged})`);

@@ -58,7 +58,7 @@ const answerSchema = v.variant("kind", [
     to: size,
     excess_bytes: bytes,
     mde_bytes: bytes,
-    /** The extrapolated size at which it becomes visible, not measured. Null = it does not grow. */
+    /** Of earlier documents: the extrapolated size at which it becomes visible. */
     extrapolated: v.nullable(v.number()),
   }),
   v.object({

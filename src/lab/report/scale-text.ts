@@ -10,11 +10,6 @@ export function formatSize(steps: number): string {
   return `${steps.toLocaleString("en-US")} ${steps === 1 ? "step" : "steps"}`;
 }
 
-/** A predicted size, with the two digits that a prediction has. */
-export function formatRoughSize(value: number): string {
-  return `about ${formatSize(Math.max(1, Math.round(Number(value.toPrecision(2)))))}`;
-}
-
 function checkText({ check }: ScaleProbe): string {
   if (check === null) return UNKNOWN;
   return `${check.aspect} of ${metricLabel(check.metric)}`;
@@ -49,17 +44,13 @@ export function answerText({ answer, pattern, probes }: ScaleDocument): string {
     case "always":
       return `${pattern} is visible at ${formatSize(answer.at)} already${by_(answer.excess_bytes, answer.mde_bytes)}.`;
     case "never": {
-      const { excess_bytes: excess, mde_bytes: mde, extrapolated } = answer;
+      const { excess_bytes: excess, mde_bytes: mde } = answer;
       const there =
         excess === null || mde === null
           ? ""
           : `: ${excess > 0 ? formatBytes(excess) : "nothing"} has accumulated there, ${formatBytes(mde)} can be seen`;
-      const beyond =
-        extrapolated === null
-          ? "Its growth does not allow an extrapolation"
-          : `Extrapolated, it becomes visible at ${formatRoughSize(extrapolated)}; this was not measured`;
       const upTo = notRed(answer.to) === "silent" ? "silent up to" : "warned of, but not red, at";
-      return `${pattern} is ${upTo} ${formatSize(answer.to)}${there}. ${beyond}.`;
+      return `${pattern} is ${upTo} ${formatSize(answer.to)}${there}.`;
     }
     case "broken": {
       const known = [
