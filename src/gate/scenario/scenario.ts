@@ -123,7 +123,8 @@ function runsMade({ candidate }: ScenarioRun): string {
 /** "run 2 of at most 6, at most 13 s": the next run of the candidate. */
 function confirmationForecast({ cost, candidate, superseded }: ScenarioRun): string {
   const before = superseded.length;
-  return cost.forecast(before + candidate.length, before + DEFAULT_POLICY.maxConfirmations, performance.now());
+  const most = Math.max(DEFAULT_POLICY.maxConfirmations, candidate.length + 1);
+  return cost.forecast(before + candidate.length, before + most, performance.now());
 }
 
 /** Judge and make the requested runs until the judgement is final, no run is possible, or a candidate run fails. */
@@ -132,7 +133,8 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
   const baseRuns = request.baseRun.kind !== "off" && (run.baseline.kind === "found" || (await run.hasBase()));
   const possible = { baseRuns, moreRuns: scenario.repeats === "auto" };
   const giveUp = (stop: string): void => {
-    const without = breachText(judgement) === null ? "the base was not run" : "the breach stays unconfirmed";
+    const open = judgement.next.kind === "candidate-runs" ? "no more runs were made" : "the base was not run";
+    const without = breachText(judgement) === null ? open : "the breach stays unconfirmed";
     run.warnings.unshift(`${scenario.name}: ${stop}, so ${without}`);
     // Without either kind of run nothing is asked for, and the next judgement is final.
     possible.moreRuns = false;
@@ -158,7 +160,7 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
       else if (ran.finished.ending.kind !== "ok") return failedRun(run, ran.finished);
     } else {
       const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
-      const purpose = `comparing with ${base}, ${run.cost.forecast(run.base.length, 2 * BASE_RERUNS, performance.now())}`;
+      const purpose = `comparing with ${base}, ${run.cost.forecast(run.base.length, Math.max(2 * BASE_RERUNS, run.base.length + 1), performance.now())}`;
       const ran = await run.runBase(purpose);
       if (ran === null) possible.baseRuns = false;
       else if (ran.kind === "stopped") giveUp(ran.reason);

@@ -61,6 +61,17 @@ export const CLEAR_LEAK_RATE = 0.05;
 
 /** Share of the baseline's runs (and at least two runs) that makes a level one of the baseline's. */
 export const OWN_LEVEL_SHARE = 0.15;
+/** Levels are this many smallest margins apart, and this many spreads of their own runs. */
+export const LEVEL_GAP_MARGINS = 5;
+export const LEVEL_GAP_SPREADS = 3;
+/** Share of the known runs that frequent levels contain. */
+export const MIN_LEVEL_COVER = 0.9;
+/** A program with several levels is unchanged when its runs are this many times as likely without a shift of levels. */
+export const LEVEL_LIKELIHOOD_RATIO = 20;
+/** A shift of levels must be as significant against the base runs of this session alone. */
+export const LEVEL_SESSION_ALPHA = 0.05;
+/** Number of candidate runs up to which the shares of levels are compared. */
+export const MAX_LEVEL_RUNS = 16;
 
 /** Smallest growth of a run that is judged against the baseline, bytes and fraction of the level. */
 export const GROWTH_FLOOR_BYTES = 8 * MIB;

@@ -1,6 +1,7 @@
 import { assertNever } from "../../core/errors.ts";
 import { plural } from "../../core/text.ts";
 import { formatSize } from "../../telemetry/recording/metrics.ts";
+import { LEVEL_SESSION_ALPHA } from "../model/defaults.ts";
 import type { Check } from "../model/judgement.ts";
 import { checkOf } from "./check.ts";
 import type { Dismissal } from "./compare-with-base.ts";
@@ -45,6 +46,12 @@ function dismissal(why: Dismissal, here: string): string {
   }
 }
 
+/** Why runs at levels of the baseline do not decide, and how many more would. */
+function openLevels({ used, missing }: Extract<RelativeOutcome, { kind: "levels" }>): string {
+  const more = missing === null ? "more than are made" : `${missing} more`;
+  return `is at levels that runs of the baseline reach too: whether more often ${plural(used, "run")} cannot show, ${more} would`;
+}
+
 /** The check of a relative outcome. A gating check fails, a confirmed breach of another warns. */
 export function relativeCheck(
   outcome: RelativeOutcome,
@@ -67,26 +74,24 @@ export function relativeCheck(
   const level = {
     baseline_bytes: outcome.centre,
     threshold_bytes: outcome.threshold,
-    mde_bytes: minimalDetectableChange(outcome.margin, outcome.spread),
+    // A few runs do not show how much the next ones differ, and runs at several levels no size that always shows.
+    mde_bytes:
+      outcome.kind === "first-runs" || outcome.hasLevels
+        ? null
+        : minimalDetectableChange(outcome.margin, outcome.spread),
   };
   const size = (bytes: number): string => formatSize(key.metric, bytes);
   const over = `${name} ${size(outcome.value)} is ${size(outcome.value - outcome.centre)} above the baseline's ${size(outcome.centre)}`;
   switch (outcome.kind) {
     case "within": {
-      const first = { ...base, ...level, candidate_bytes: outcome.value, improved: outcome.improved };
-      if (outcome.improved) {
-        const lower = outcome.centre - outcome.value;
-        return checkOf(key, {
-          ...first,
-          verdict: "pass",
-          reason: `${name} is ${size(lower)} below the baseline: refresh the baseline to keep the gain`,
-        });
-      }
       const earlier = outcome.used > 1 ? ` (in run ${outcome.used}; the earlier runs were above)` : "";
-      const reason = outcome.knownMode
-        ? `${over}, which runs of the baseline reach too${earlier}`
-        : `${name} ${size(outcome.value)} is within ${size(outcome.margin)} of the baseline's ${size(outcome.centre)}${earlier}`;
-      return checkOf(key, { ...first, verdict: "pass", reason });
+      const reason = outcome.improved
+        ? `${name} is ${size(outcome.centre - outcome.value)} below the baseline: refresh the baseline to keep the gain`
+        : outcome.knownMode
+          ? `${over}, which runs of the baseline reach too${earlier}`
+          : `${name} ${size(outcome.value)} is within ${size(outcome.margin)} of the baseline's ${size(outcome.centre)}${earlier}`;
+      const { value, improved } = outcome;
+      return checkOf(key, { ...base, ...level, verdict: "pass", candidate_bytes: value, improved, reason });
     }
     case "dismissed":
       return checkOf(key, {
@@ -106,8 +111,6 @@ export function relativeCheck(
       return checkOf(key, {
         ...base,
         ...level,
-        // A few runs do not show how much the next ones differ.
-        mde_bytes: null,
         verdict: outcome.verdict,
         needs_more_runs: outcome.needsMoreRuns,
         needs_base_runs: outcome.needsBaseRuns,
@@ -116,6 +119,16 @@ export function relativeCheck(
         reason: `${name} ${size(value)} is ${found} of the base commit in this session (${plural(outcome.used, "run")})${certain}; ${missing} complete the baseline`,
       });
     }
+    case "levels":
+      return checkOf(key, {
+        ...base,
+        ...level,
+        needs_more_runs: outcome.needsMoreRuns,
+        needs_base_runs: outcome.needsBaseRuns,
+        verdict: gating && outcome.pValue <= LEVEL_SESSION_ALPHA ? "warn" : "pass",
+        candidate_bytes: outcome.value,
+        reason: `${name} ${size(outcome.value)} ${openLevels(outcome)}`,
+      });
     case "session-unknown":
       return checkOf(key, {
         ...base,

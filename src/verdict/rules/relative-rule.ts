@@ -1,3 +1,4 @@
+import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { spread } from "../../stats/spread.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
@@ -10,7 +11,6 @@ import {
   FAR_RATE,
   MAX_WARNING_RUNS,
   MIN_SESSIONS,
-  OWN_LEVEL_SHARE,
   WARNING_LOOK_FACTOR,
 } from "../model/defaults.ts";
 import type { Policy } from "../model/policy.ts";
@@ -18,6 +18,7 @@ import type { SeriesKey, SeriesRun } from "../model/series-index.ts";
 import { compareWithBase, type Dismissal, type Level, levelOf, type Margin } from "./compare-with-base.ts";
 import { confirmations, falseAlarmProbability, falseAlarmRate, separationProbability } from "./confirmation.ts";
 import { compareFirstRuns, type FirstRunsComparison } from "./first-runs.ts";
+import { compareLevels, isFrequent, levelsOf } from "./levels.ts";
 import { type SessionValue, sessionBound } from "./sessions.ts";
 
 /** One series of the candidate and the baseline, with what all relative checks share. */
@@ -51,6 +52,8 @@ interface RelativeQuantity {
 }
 
 interface JudgedValues extends Level {
+  /** The baseline's runs lie at several levels, so that no rise of a certain size is always found. */
+  readonly hasLevels: boolean;
   readonly runs: number;
   readonly sessions: number;
 }
@@ -89,6 +92,17 @@ export type RelativeOutcome =
       readonly needsMoreRuns: number;
       readonly needsBaseRuns: number;
     } & JudgedValues)
+  /** Runs at levels that the baseline has too, whose shares may have changed. */
+  | ({
+      readonly kind: "levels";
+      readonly value: number;
+      readonly used: number;
+      readonly pValue: number;
+      /** Runs that would show whether they did; null = more than are ever made. */
+      readonly missing: number | null;
+      readonly needsMoreRuns: number;
+      readonly needsBaseRuns: number;
+    } & JudgedValues)
   | ({
       readonly kind: "breach";
       readonly value: number;
@@ -106,8 +120,7 @@ type Breach = Extract<RelativeOutcome, { kind: "breach" }>;
 
 /** Whether enough of the baseline reaches this level (down to `tolerance` below): the peaks of a program have modes. */
 function isOwnLevel(value: number, baseline: readonly number[], margin: number, tolerance: number): boolean {
-  const there = baseline.filter((b) => b >= value - tolerance && b <= value + margin).length;
-  return there >= 2 && there >= OWN_LEVEL_SHARE * baseline.length;
+  return isFrequent(baseline.filter((b) => b >= value - tolerance && b <= value + margin).length, baseline.length);
 }
 
 /**
@@ -178,7 +191,8 @@ export function judgeRelative(context: RelativeContext, input: RelativeQuantity)
 }
 
 /** The baseline's level and limit for one quantity; too few runs have none. */
-function limitsOf(context: RelativeContext, { candidate, baseline, margin, confirmedSpreads }: RelativeQuantity) {
+function limitsOf(context: RelativeContext, input: RelativeQuantity) {
+  const { candidate, baseline, margin, confirmedSpreads, leaking } = input;
   const { minBaselineRuns } = context.policy;
   const { all, here, elsewhere, stored } = runsBySession(baseline, context.session);
   if (stored.length < minBaselineRuns || candidate.length === 0) {
@@ -190,14 +204,19 @@ function limitsOf(context: RelativeContext, { candidate, baseline, margin, confi
   const pool = isManyHere ? here : elsewhere.length >= minBaselineRuns ? elsewhere : stored;
   const quantum = METRIC[context.key.metric].quantumBytes;
   const level = levelOf(pool, spread(pool, quantum), margin);
-  const judged: JudgedValues = { ...level, runs: all.length, sessions: new Set(baseline.map((b) => b.session)).size };
+  const levels = leaking === undefined ? levelsOf(baseline, margin) : null;
+  const sessions = new Set(baseline.map((b) => b.session)).size;
+  const judged: JudgedValues = { ...level, hasLevels: levels !== null, runs: all.length, sessions };
   const tolerance = margin(level.centre, 0) / 20;
-  const within = (value: number) => value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance);
+  const within = (value: number) =>
+    levels === null
+      ? value <= level.threshold || isOwnLevel(value, pool, level.margin, tolerance)
+      : value <= levels.lowest;
   const quantities = { baseline, here, spread: level.spread, quantum, margin, confirmedSpreads, tolerance };
   /** Runs that breach, beside the base commit's of this session. */
   const beside = (breaching: readonly number[], known: readonly number[]) =>
     compareWithBase({ ...quantities, breaching, known });
-  return { kind: "compared", all, here, pool, level, judged, quantum, within, beside } as const;
+  return { kind: "compared", all, here, pool, level, levels, judged, quantum, within, beside } as const;
 }
 
 function withinLimit(value: number, used: number, judged: JudgedValues): RelativeOutcome {
@@ -214,8 +233,9 @@ function isWorthARun(lowest: number, baseline: readonly number[], { centre, spre
   const reaching = baseline.filter((b) => b >= lowest).length;
   const looked = Math.min(0.5, WARNING_LOOK_FACTOR * alpha);
   const bound = centre + studentQuantile(1 - looked, count - 1) * spread * Math.sqrt(1 + 1 / count);
-  const frequent = reaching >= 2 && reaching >= OWN_LEVEL_SHARE * count;
-  return lowest > bound && !frequent && separationProbability(reaching, count, MAX_WARNING_RUNS) <= alpha;
+  return (
+    lowest > bound && !isFrequent(reaching, count) && separationProbability(reaching, count, MAX_WARNING_RUNS) <= alpha
+  );
 }
 
 /**
@@ -273,7 +293,19 @@ function judgeAbove(context: RelativeContext, input: RelativeQuantity): Relative
   const { maxConfirmations } = context.policy;
   const limits = limitsOf(context, input);
   if (limits.kind === "too-few") return judgeFirstRuns(context, input, limits);
-  const { all, here, pool, level, judged, quantum, within, beside } = limits;
+  const { all, here, pool, level, levels, judged, quantum, within, beside } = limits;
+  const { candidate } = input;
+  const shares =
+    levels === null
+      ? null
+      : compareLevels(levels, { candidate, known: all, here, alpha: context.alpha, baseRunsPossible });
+  if (shares?.kind === "same") return withinLimit(candidate[shares.run] as number, shares.run + 1, judged);
+  if (shares?.kind === "open" || shares?.kind === "shift") {
+    const { kind, pValue, ...needs } = shares;
+    const found = { ...judged, value: mean(candidate), centre: mean(all), used: candidate.length, ...needs };
+    if (kind === "open") return { kind: "levels", pValue, ...found };
+    return { kind: "breach", falseAlarm: pValue, confirmed: here.length > 0, ...found };
+  }
   const { rate, wanted, certain } = evidence(input, level, pool, context);
 
   const breaching: number[] = [];
