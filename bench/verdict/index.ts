@@ -11,6 +11,7 @@ import { growth } from "./parts/growth.ts";
 import { healthy } from "./parts/healthy.ts";
 import { heldout } from "./parts/heldout.ts";
 import { injected } from "./parts/injected.ts";
+import { levels } from "./parts/levels.ts";
 import { minimum } from "./parts/minimum.ts";
 import { packages } from "./parts/packages.ts";
 import type { BenchSettings, Part, Table } from "./parts/part.ts";
@@ -51,6 +52,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly needsData: 
   peaks: { part: peaks, needsData: false },
   sessions: { part: sessions, needsData: false },
   "first-runs": { part: firstRuns, needsData: false },
+  levels: { part: levels, needsData: false },
   growth: { part: growth, needsData: false },
   rates: { part: rates, needsData: false },
   early: { part: early, needsData: false },
