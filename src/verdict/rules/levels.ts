@@ -15,7 +15,7 @@ import type { Margin } from "./compare-with-base.ts";
 import type { SessionValue } from "./sessions.ts";
 
 /** Sizes between which runs of one program choose: a distribution with gaps, from the lowest up. Bytes. */
-export interface Levels {
+interface Levels {
   readonly groups: readonly (readonly number[])[];
   /** The highest value of a run at the lowest frequent level. */
   readonly lowest: number;
@@ -88,7 +88,7 @@ function areOfSessions(known: readonly SessionValue[], levels: Levels): boolean 
   );
 }
 
-export type LevelComparison =
+type LevelComparison =
   /** No run lies at an upper level: how far they lie above the baseline decides. */
   | { readonly kind: "elsewhere" }
   /** This run, or all of them together, are as likely as without a change. */
@@ -112,8 +112,8 @@ interface LevelInput {
 
 /**
  * Runs of the change against the distribution of the known ones, by the exact rank-sum test of their levels. Offsets
- * between sessions do not reach from one level to the next. A run at the lowest level shows that there is no shift. A
- * shift by one level is also excluded when the runs so far are many times as likely without it (Wald's sequential test).
+ * between sessions do not reach from one level to the next. A run at the lowest level excludes a shift. So do runs that
+ * are many times as likely without a shift by one level (Wald's sequential test).
  */
 export function compareLevels(levels: Levels, input: LevelInput): LevelComparison {
   const { candidate, here, alpha, baseRunsPossible } = input;
