@@ -41,7 +41,7 @@ function judged(draw: (random: () => number) => number, effect: number, count: n
   return { red: { hits: red, of: count }, runs: `${mean.toFixed(2)}, ${made[Math.floor(0.9 * count)]}` };
 }
 
-/** Programs whose runs choose between levels, which no fixed limit tells from a change. */
+/** Programs whose runs choose between levels, which no fixed limit separates from a change. */
 export const levels: Part = ({ quick, seed }) => {
   const rounds = quick ? ROUNDS.quick : ROUNDS.full;
   const rows = Object.entries(WORLDS).flatMap(([name, draw], k) =>
