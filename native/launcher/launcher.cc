@@ -351,6 +351,8 @@ int main(int argc, char** argv) {
     const ssize_t n = read(controlFd, bytes, sizeof bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) {
+      // Killed as `sudo` alone, the gate would take what is done here for the command's own end.
+      commandReported = true;
       endOrphanedJob(job);
       return 0;
     }
