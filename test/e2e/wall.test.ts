@@ -1,53 +1,15 @@
-import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { livingWith } from "../measure/kit.ts";
-import { CLI, cli } from "./cli.ts";
-
-const USER = 65534;
-const isRoot = process.getuid?.() === 0;
-const AS_USER = isRoot ? ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"] : [];
-
-const canWall =
-  process.platform === "linux" &&
-  spawnSync("env", [...AS_USER, "unshare", "--user", "--pid", "--mount", "--fork", "--mount-proc", "cat", CLI])
-    .status === 0;
+import { AS_USER, canWall, isRoot, MASKED, USER, userDirectory, WAYS } from "../testing/walls.ts";
+import { cli } from "./cli.ts";
 
 /** A directory of the user whom the gate runs as. */
 function own(...names: readonly string[]): string {
-  const directory = mkdtempSync(path.join(tmpdir(), "gate-wall-"));
+  const directory = userDirectory(...names);
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-  for (const name of ["", ...names]) {
-    mkdirSync(path.join(directory, name), { recursive: true });
-    if (isRoot) chownSync(path.join(directory, name), USER, USER);
-  }
   return directory;
 }
-
-const hasSudo = isRoot && spawnSync("sudo", ["-n", "true"]).status === 0;
-/** As in most containers: only root may mount another /proc. */
-const MASKED = "mount --bind /etc/hostname /proc/uptime";
-
-/** Each way to a wall, with what the gate is run under to come to it. */
-const WAYS: readonly { got: string; under: (directory: string) => readonly string[] }[] = [
-  ...(canWall ? [{ got: "user", under: () => AS_USER }] : []),
-  ...(canWall && hasSudo
-    ? [
-        {
-          got: "sudo",
-          under: (directory: string) => {
-            const rules = path.join(directory, "sudoers");
-            writeFileSync(rules, `#${USER} ALL=(ALL:ALL) NOPASSWD:ALL\n`, { mode: 0o440 });
-            const script = `${MASKED} && mount --bind ${rules} /etc/sudoers && exec "$@"`;
-            return ["unshare", "--mount", "sh", "-c", script, "sh", ...AS_USER];
-          },
-        },
-      ]
-    : []),
-];
 
 describe.skipIf(WAYS.length === 0).each(WAYS)("a command behind the wall, by $got", ({ got, under }) => {
   const record = (cwd: string, env: Record<string, string>, ...command: readonly string[]) =>
@@ -100,29 +62,7 @@ setTimeout(() => console.log(kept.length), 300);`;
     expect(code, stderr).toBe(0);
     expect(stdout).toContain("-u -c=0\n");
   });
-
-  it("a walled command ends with all of its processes when the gate is killed", async () => {
-    const cwd = own();
-    const word = `left-${process.pid}-${got}`;
-    const running = path.join(cwd, "running");
-    const script = `sleep 600 & : > ${running}; exec sh -c 'sleep 601; : ${word}'`;
-    const killed = await cli(["record", "--isolation", "require", "--", "sh", "-c", script], {
-      cwd,
-      env: { HOME: cwd },
-      under: under(cwd),
-      onStart: (pid) => void killOnce(pid, running),
-    });
-    expect(killed.signal).toBe("SIGKILL");
-    for (let i = 0; i < 500 && livingWith(word).length > 0; i++) await sleep(20);
-    expect(livingWith(word)).toEqual([]);
-  });
 });
-
-/** Kill a gate once its command runs. */
-async function killOnce(pid: number, running: string): Promise<void> {
-  while (!existsSync(running)) await sleep(20);
-  process.kill(pid, "SIGKILL");
-}
 
 describe.skipIf(!isRoot)("a command that cannot be isolated", () => {
   it.skipIf(!canWall)(

@@ -16,7 +16,8 @@ const FULL = BLOCKS * 512 - RECORD_BYTES;
 
 describe("a disk that fills up during the run", () => {
   it("costs later samples and output, not the run", async () => {
-    const directory = path.join(temporaryDirectory(), "run");
+    const runs = path.join(temporaryDirectory(), "runs");
+    const directory = path.join(runs, "1");
     const samples = path.join(directory, "samples.rec");
     // Looks seldom, since its own processes are recorded too.
     const script = `while [ $(stat -c %s "$0") -le ${FULL} ]; do sleep 0.5; done; yes | head -c 500000; exit 3`;
@@ -30,7 +31,9 @@ describe("a disk that fills up during the run", () => {
         "--import",
         "tsx",
         DRIVER,
-        directory,
+        runs,
+        "1",
+        "off",
         "sh",
         "-c",
         script,

@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import type { GateError } from "../../src/core/errors.ts";
-import { MARKER_VARIABLE } from "../../src/measure/environment/scrub-environment.ts";
 import { measure } from "../../src/measure/measure.ts";
 import type { MeasureRequest } from "../../src/measure/session/request.ts";
-import { allPids, environmentHolds, readStat } from "../../src/sampler/proc.ts";
+import { allPids, readStat } from "../../src/sampler/proc.ts";
 import type { RecordingInfo } from "../../src/telemetry/recording/model.ts";
 
 /** A parent that is deleted after the test. */
@@ -92,13 +91,6 @@ ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)
 export function anyThreadLives(pid: number): boolean {
   const stat = readStat(pid);
   return stat !== null && (stat.state !== "Z" || stat.threads > 1);
-}
-
-/** Living processes that carry the marker of one run. */
-export function livingOfRun(marker: string): number[] {
-  return allPids().filter(
-    (pid) => readStat(pid)?.state !== "Z" && environmentHolds(pid, `${MARKER_VARIABLE}=${marker}`) === "yes",
-  );
 }
 
 let words = 0;

@@ -1,15 +1,9 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { findPrebuild } from "../../src/sampler/prebuild.ts";
 import { allPids, readStat } from "../../src/sampler/proc.ts";
-import { prng } from "../../src/stats/testing/prng.ts";
+import { ALL_WAYS, draws, KILLS, KILLS_LIMIT, killInRuns, tries } from "./kills.ts";
 import { livingWith, type Measured, measured, uniqueWord } from "./kit.ts";
 
-/** Each takes about a second; `npm run soak` kills more often. */
-const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "2");
-const KILLS_LIMIT = { timeout: KILLS * 10_000 + 10_000 };
-/** A failure is repeated with the same seed. */
-const random = prng(Number(process.env.STORMLOG_TEST_SEED ?? "1")).uniform;
 const native = !("reason" in findPrebuild());
 
 const LOOP = `trap "" INT TERM HUP; while :; do sleep 60; done`;
@@ -28,19 +22,6 @@ const killLauncher = (word: string, afterS: number, more = ""): Promise<Measured
   });
 
 describe.skipIf(!native)("a launcher that is killed", () => {
-  it(
-    `leaves no daemon with an empty environment in a session of its own, ${KILLS} times at random times`,
-    async () => {
-      for (let i = 0; i < KILLS; i++) {
-        const word = uniqueWord();
-        const { info } = await killLauncher(word, random() * 0.3);
-        expect(livingWith(word)).toEqual([]);
-        expect(info.lost.join("\n")).toContain("the launcher ended before the command");
-      }
-    },
-    KILLS_LIMIT.timeout,
-  );
-
   it("leaves no process that forks into a new session again and again", async () => {
     const word = uniqueWord();
     await killLauncher(word, 0.2, `( env -i setsid perl -e '${HOPPER}' "$0" & )`);
@@ -76,17 +57,26 @@ describe.skipIf(!native)("a launcher that is killed", () => {
   });
 });
 
-describe.skipIf(!native)("a command that is killed", () => {
-  it("leaves no daemon, and its recording is whole", KILLS_LIMIT, async () => {
-    for (let i = 0; i < KILLS; i++) {
-      const word = uniqueWord();
-      const kill = `sleep ${(random() * 0.3).toFixed(3)}; kill -9 $$`;
-      const { info, directory } = await measured(["sh", "-c", `${DAEMONS}\n${kill}`, word], { probe: "off" });
-      expect(livingWith(word)).toEqual([]);
-      expect(info.exit).toEqual({ kind: "signaled", signal: "SIGKILL" });
-      expect(JSON.parse(readFileSync(`${directory}/recording.json`, "utf8")).complete).toBe(true);
-    }
-  });
+/** Runs of one gate: one for each would take its start. */
+const RUNS = 13;
+
+describe.skipIf(!native)("a process of a run that is killed", () => {
+  const cases = ALL_WAYS.flatMap((way) =>
+    (["launcher", "init", "command"] as const)
+      .filter((victim) => way.got !== "off" || victim !== "init")
+      .map((victim) => ({ ...way, victim })),
+  );
+  it.each(cases)(
+    `a $victim with isolation $got that is killed at a random time leaves no process, and its recording is whole, ${KILLS} times`,
+    KILLS_LIMIT,
+    async ({ victim, ...way }) => {
+      const numbers = draws(KILLS);
+      const wrong = await tries(Math.ceil(KILLS / RUNS), (index) =>
+        killInRuns(way, victim, numbers.slice(index * RUNS, (index + 1) * RUNS)),
+      );
+      expect(wrong).toEqual([]);
+    },
+  );
 });
 
 /** Ended children of this process that were not reaped. */
