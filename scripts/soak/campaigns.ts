@@ -154,26 +154,29 @@ const STORE_ROUNDS = 200;
 const DRAWN_PROGRAMS = 8;
 const PYTHON = process.env.STORMLOG_TEST_TORCH_PYTHON ?? "/usr/bin/python3";
 
+const KILLS_A_ROUND = 250;
+
+/** Each process that holds a run together, without a wall and behind both kinds. */
+const KILLS: readonly Campaign[] = ["gate", "launcher", "init", "command"].flatMap((victim) =>
+  ["off", "user", "sudo"]
+    .filter((isolation) => victim !== "init" || isolation !== "off")
+    .map((isolation) => ({
+      name: `kills-${victim}-${isolation}`,
+      unit: "killed at a random time, with daemons in sessions of their own: recording readable, no process left",
+      seconds: 240,
+      round: (seed: number) =>
+        testRound(seed, {
+          files: [`test/measure/${victim === "gate" ? "gate" : "launcher"}-death.test.ts`],
+          only: `${victim}'? with isolation '${isolation}'`,
+          tries: KILLS_A_ROUND,
+          env: { STORMLOG_TEST_KILLS: String(KILLS_A_ROUND) },
+        }),
+    })),
+);
+
 /** Everything that is tried many times. Each round is judged by the test or program itself. */
 export const CAMPAIGNS: readonly Campaign[] = [
-  {
-    name: "kills",
-    unit: "gates killed at a random time: recording readable, no process left",
-    seconds: 60,
-    round: (seed) =>
-      testRound(seed, { files: ["test/measure/gate-death.test.ts"], tries: 20, env: { STORMLOG_TEST_KILLS: "20" } }),
-  },
-  {
-    name: "launchers",
-    unit: "launchers and commands killed at a random time, with daemons in sessions of their own: no process left",
-    seconds: 120,
-    round: (seed) =>
-      testRound(seed, {
-        files: ["test/measure/launcher-death.test.ts"],
-        tries: 60,
-        env: { STORMLOG_TEST_KILLS: "20" },
-      }),
-  },
+  ...KILLS,
   {
     name: "peaks",
     unit: "peaks of 1 GiB held for 20 ms, within 2 %",
