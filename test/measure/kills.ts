@@ -14,11 +14,13 @@ import { userDirectory, WAYS, type WayToWall } from "../testing/walls.ts";
 import { livingWith, uniqueWord } from "./kit.ts";
 
 /** The soak kills more often, and several at a time. */
-export const IS_SOAK = process.env.STORMLOG_TEST_KILLS !== undefined;
+const IS_SOAK = process.env.STORMLOG_TEST_KILLS !== undefined;
 export const KILLS = Number(process.env.STORMLOG_TEST_KILLS ?? "2");
 export const KILLS_LIMIT = { timeout: KILLS * 30_000 + 60_000 };
 /** Most of a kill is waiting. */
 const AT_ONCE = IS_SOAK ? 8 : 2;
+/** A look at all processes of the machine takes milliseconds. */
+const POLL_MS = 100;
 /** Processes of root end by themselves when the gate lets go of them, and it cannot wait for all. */
 const ROOTS_GONE_MS = 2000;
 
@@ -54,6 +56,8 @@ async function builtDriver(): Promise<string> {
 export interface Gate {
   readonly process: ChildProcess;
   readonly exited: Promise<unknown>;
+  /** What it wrote to its error output; a gate that is measuring writes nothing. */
+  readonly errors: () => string;
   /** On the command line of every process, in a run followed by its number and a dot. */
   readonly word: string;
   readonly directory: string;
@@ -72,12 +76,16 @@ export async function startGate({ got, under }: Way, runs: number, command = stu
   const [program = "", ...args] = [...under(directory), ...words];
   const child = spawn(program, args, {
     cwd: directory,
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, HOME: directory },
   });
   const exited = new Promise((resolve) => child.once("exit", resolve));
+  let errors = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
   const remove = () => rmSync(directory, { recursive: true, force: true });
-  return { process: child, exited, word, directory: path.join(directory, "runs"), remove };
+  return { process: child, exited, errors: () => errors, word, directory: path.join(directory, "runs"), remove };
 }
 
 /** What runs between a gate and its command, or the command itself. */
@@ -137,7 +145,7 @@ export async function killInRuns(way: Way, victim: Victim, numbers: readonly num
         return next;
       });
       const find = async (whom: Victim): Promise<number | null> => {
-        for (; !hasEnded; await sleep(2)) {
+        for (; !hasEnded; await sleep(5)) {
           const pid = victimOf(gate, run, whom, way.got, (number * 1000) % 1);
           if (pid !== null) return pid;
         }
@@ -149,7 +157,7 @@ export async function killInRuns(way: Way, victim: Victim, numbers: readonly num
       if (pid === null) wrong.push(`run ${run}: there is no ${victim}`);
       else process.kill(pid, "SIGKILL");
       const line = await ended;
-      if (line.done) return [...wrong, `run ${run}: the gate ended`];
+      if (line.done) return [...wrong, `run ${run}: the gate ended: ${gate.errors()}`];
       const left = await leftAfter(way.got === "sudo" ? ROOTS_GONE_MS : 0, word);
       const found = await checked(victim, JSON.parse(line.value), path.join(gate.directory, String(run)));
       wrong.push(...(left.length > 0 ? [`run ${run}: ${left.length} processes left`] : []));
@@ -179,7 +187,7 @@ export async function tries(count: number, once: (index: number) => Promise<read
 
 /** Wait until no process has the word. @returns those that have it after `ms` */
 export async function leftAfter(ms: number, word: string): Promise<readonly number[]> {
-  for (const until = performance.now() + ms; ; await sleep(20)) {
+  for (const until = performance.now() + ms; ; await sleep(POLL_MS)) {
     const left = livingWith(word);
     if (left.length === 0 || performance.now() >= until) return left;
   }

@@ -65,9 +65,9 @@ export const node = (script: string, ...args: string[]): string[] => [process.ex
 /** Living processes, by a marker in their command line. It is unique to a test, since tests run in parallel. */
 export function livingWith(word: string): number[] {
   return allPids().filter((pid) => {
-    if (pid === process.pid) return false;
+    if (pid === process.pid || !commandLine(pid).includes(word)) return false;
     const state = readStat(pid)?.state;
-    return state !== undefined && state !== "Z" && state !== "X" && commandLine(pid).includes(word);
+    return state !== undefined && state !== "Z" && state !== "X";
   });
 }
 
