@@ -1,9 +1,9 @@
 /**
  * What it takes to start the built Action or the command line, as a ratio to an empty Node process in pairs inside one
- * run, and how many modules a command loads before its work. Usage: npm run bench:start [-- --json] [--publish]
- * [--node FILE] [--pairs N] [--dist DIR] [--only PART-OF-NAME]. Builds into a temporary directory unless a dist
- * directory is given. Of the commands' help the slowest is reported, with --only all of them. Exits 1 when a limit is
- * missed.
+ * run, how many modules a command loads before its work, and how much later a measured command starts behind a wall.
+ * Usage: npm run bench:start [-- --json] [--publish] [--node FILE] [--pairs N] [--dist DIR] [--only PART-OF-NAME].
+ * Builds into a temporary directory unless a dist directory is given. Of the commands' help the slowest is reported,
+ * with --only all of them. Exits 1 when a limit is missed.
  */
 
 import { spawnSync } from "node:child_process";
@@ -20,6 +20,7 @@ import { conclude, PUBLISH_OPTIONS } from "../shared/publish.ts";
 import { type Cost, timedProcesses } from "../shared/timed-processes.ts";
 import { moduleFigures } from "./modules.ts";
 import { STARTS, type Start } from "./starts.ts";
+import { WALLS, wallFigures } from "./walls.ts";
 
 const { values } = parseArgs({
   options: {
@@ -79,6 +80,7 @@ function slowestOf(figures: readonly Figure[]): readonly Figure[] {
 }
 
 try {
+  const walls = WALLS.includes(values.only) ? wallFigures(Number(values.pairs)) : [];
   const dist = await built();
   const steps: Figure[] = [];
   const texts: Figure[] = [];
@@ -88,8 +90,8 @@ try {
   }
   const results =
     values.only === ""
-      ? [...steps, ...slowestOf(texts), ...(await moduleFigures(values.node, dist))]
-      : [...steps, ...texts];
+      ? [...steps, ...slowestOf(texts), ...(await moduleFigures(values.node, dist)), ...walls]
+      : [...steps, ...texts, ...walls];
   const node = spawnSync(values.node, ["--version"], { encoding: "utf8" }).stdout.trim();
   const title = `Starts, as ratios to \`node -e 0\`, Node ${node.slice(1, 3)}`;
   process.exitCode = conclude({ bench: "start", title, results, node }, values);
