@@ -1,5 +1,5 @@
 /**
- * Milliseconds of a run's launch, [without a wall, with one, trial of the wall] in an order drawn for each round. A gate
+ * Milliseconds of a run's launch, [without a wall, with one, trial of the wall], in random order. A gate
  * makes the trial once.
  *
  * usage: launch-times ISOLATION ROUNDS DIRECTORY PATH…, which the wall protects
