@@ -154,7 +154,7 @@ export async function killInRuns(way: Way, victim: Victim, numbers: readonly num
       await find("launcher");
       await sleep(number * MAX_DELAY_MS);
       const pid = await find(victim);
-      if (pid === null) wrong.push(`run ${run}: there is no ${victim}`);
+      if (pid === null) wrong.push(`run ${run}: no ${victim} was found`);
       else process.kill(pid, "SIGKILL");
       const line = await ended;
       if (line.done) return [...wrong, `run ${run}: the gate ended: ${gate.errors()}`];
