@@ -60,6 +60,30 @@ describe("the rates of a growing series", () => {
   });
 });
 
+describe("a queue that fills under load and drains", () => {
+  // MiB in use at 44 equally spaced times of 20.7 s: what the C heap of a program had whose producer was 10 % faster
+  // than its consumer.
+  const QUEUE = [
+    4, 7, 8, 11, 12, 14, 15, 16, 19, 21, 24, 26, 28, 30, 32, 34, 36, 38, 40, 43, 44, 47, 48, 51, 53, 55, 58, 60, 62, 65,
+    67, 70, 74, 76, 78, 80, 83, 85, 87, 88, 74, 54, 34, 12,
+  ];
+  const inUse = (i: number) => {
+    const [at, share] = [Math.floor(i / 22), (i % 22) / 22];
+    return MIB * (QUEUE[at]! + share * ((QUEUE[at + 1] ?? 2) - QUEUE[at]!));
+  };
+  const classOf = (value: (i: number) => number) =>
+    only(tableOf({ allocated: column(22 * 44, value) }, { device: "host", intervalS: 20.7 / (22 * 44) }));
+
+  it("a queue that drains to its beginning has not grown, and one of which half is kept has", () => {
+    const drained = classOf(inUse);
+    expect(drained.class).toBe("spike");
+    expect(drained.growth_bytes).toBeLessThan(4 * MIB);
+    const kept = classOf((i) => inUse(i) + (MIB * i) / 20);
+    expect(kept.class).not.toBe("spike");
+    expect(kept.growth_bytes).toBeGreaterThan(16 * MIB);
+  });
+});
+
 describe("growth below a regular cycle", () => {
   /** Cycles of half a second, read 25 times each. @param swing MiB  @param grown MiB, over the share of the run */
   const classOf = (cycles: number, swing: number, grown: (x: number) => number, seed: number) => {

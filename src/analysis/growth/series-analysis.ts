@@ -9,6 +9,7 @@ import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
 import { largest, type MetricSeries } from "../series/series.ts";
 import { type Bins, toBins } from "../trend/bins.ts";
 import { classifyDrift } from "../trend/classify-drift.ts";
+import type { Drift } from "../trend/drift.ts";
 import { classifyHighwater } from "../trend/highwater.ts";
 import { horizonFactor, materialChange, materialGrowth } from "../trend/materiality.ts";
 import { grownAfter, lengthsUntil, type Slowdown } from "../trend/slowdown.ts";
@@ -151,9 +152,12 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     startup !== null && span < 2 * STARTUP_NS && ["leak", "rising", "step", "shrink"].includes(drift.class);
   const fewSteps = ordered.axis === "time" && ordered.steps !== null;
   const notStepwise = drift.class === "leak" && fewSteps && !growsBetweenSteps(series, drift.growth);
-  const driftClass = startupOnly ? "insufficient" : notStepwise ? "rising" : drift.class;
+  const lowest = bins.low.reduce((least, one) => Math.min(least, one));
+  const end = bins.high[teardownStart(bins, change) - 1]! - lowest;
+  const returned = METRIC[series.metric].isCounted && hasReturned(drift, end, change);
+  const driftClass = startupOnly ? "insufficient" : returned ? "spike" : notStepwise ? "rising" : drift.class;
   // A slope over the whole span may promise more than the series ever rose.
-  const growth = Math.min(drift.growth, sampled - bins.low.reduce((least, one) => Math.min(least, one)));
+  const growth = Math.min(drift.growth, returned ? end : sampled - lowest);
   // The axis may be time although steps exist (too few of them), so both slopes come from a growth over the whole span.
   const whole = drift.slope * span;
   const perSecond = positive(durationS) ? whole / durationS : null;
@@ -192,6 +196,12 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     material: (floor < change ? whole : growth) > floor,
   };
 }
+
+const GREW: ReadonlySet<SeriesAnalysis["class"]> = new Set(["leak", "rising", "step", "plateau"]);
+
+/** Whether nothing is kept at the end of what grew, as of a queue that drains when the load ends. */
+const hasReturned = (drift: Pick<Drift, "class" | "growth">, end: number, change: number): boolean =>
+  GREW.has(drift.class) && drift.growth > change && 2 * end < Math.min(change, drift.growth);
 
 /** Quantile of the normal distribution at the level of any leak, 0.3 %, one-sided. */
 const SIGNIFICANT = 2.75;
