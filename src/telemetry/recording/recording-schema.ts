@@ -110,11 +110,16 @@ const ProbeSummarySchema = v.object({
 export type ProbeSummary = DeepReadonly<v.InferOutput<typeof ProbeSummarySchema>>;
 
 /** Files in RAM that outlive a command. */
-const LeftBehindSchema = v.object({
+const files = {
   bytes: v.number(),
   count,
   /** The largest of them, with what each gained in the run. */
   files: v.array(v.object({ name: text, bytes: v.number() })),
+};
+const LeftBehindSchema = v.object({
+  ...files,
+  /** New files that no process of the command was seen to have open; absent without any. */
+  unknown: v.optional(v.object(files)),
 });
 export type LeftBehind = DeepReadonly<v.InferOutput<typeof LeftBehindSchema>>;
 
