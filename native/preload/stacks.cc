@@ -102,8 +102,8 @@ size_t spentOn(void* address, size_t size) {
   return next()->usableSize(address) + sizeof(size_t);
 }
 
-// Notes the allocation of `spent` bytes, of which the program asked for `size`, with its stack. `before`: the sample, or
-// none, of a block that became larger by these bytes; null for a new block. Returns whether there was room for it.
+// Notes the allocation of `spent` bytes, of which the program asked for `size`, with its stack. `before`: the sample,
+// which may be empty, of a block that became larger by these bytes; null for a new block. False: the table is full.
 bool note(void* address, size_t size, size_t spent, const Sample* before, const Gap& gap, Interval& from) {
   Registers registers{};
   STORMLOG_REGISTERS(registers);

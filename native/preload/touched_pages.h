@@ -1,4 +1,5 @@
-// Which part of a block is memory already: an allocator gives out addresses, and the kernel pages when they are touched.
+// Which part of a block is memory already: an allocator gives out addresses, and the kernel gives pages when they are
+// touched.
 #pragma once
 
 #include <sys/mman.h>

@@ -22,7 +22,7 @@ interface Programs {
 
 const SYSTEM_PATH = "/usr/bin:/bin";
 
-const STICKY = 0o1000;
+const [GROUP_WRITES, OTHERS_WRITE, STICKY] = [0o020, 0o002, 0o1000];
 
 /** Whether this user can replace a file or add to a directory, or do so above it. Root can replace any file. */
 export function isReplaceable(file: string): boolean {
@@ -30,8 +30,10 @@ export function isReplaceable(file: string): boolean {
   if (user === undefined || user === 0) return false;
   for (let at = file; ; at = path.dirname(at)) {
     const { uid, mode } = statSync(at);
+    // With an access control list, the bits of the group are those of its mask.
+    const writes = (mode & OTHERS_WRITE) !== 0 || ((mode & GROUP_WRITES) !== 0 && isWritable(at));
     // In a sticky directory, such as /tmp, only the owner of a file replaces it.
-    if (uid === user || (isWritable(at) && (at === file || (mode & STICKY) === 0))) return true;
+    if (uid === user || (writes && (at === file || (mode & STICKY) === 0))) return true;
     if (at === path.dirname(at)) return false;
   }
 }
