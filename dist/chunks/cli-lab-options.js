@@ -1,2 +1,2 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-var s="stormlog-lab",t="stormlog-lab-scale",o=["steps","batch","epochs"],a=["tiny","small","article"],e=["auto","cpu","cuda","mps","xpu"];export{s as a,t as b,o as c,a as d,e};
+var t="stormlog-lab",o="stormlog-lab-scale",s=["tiny","small","article"],a=["auto","cpu","cuda","mps","xpu"];export{t as a,o as b,s as c,a as d};

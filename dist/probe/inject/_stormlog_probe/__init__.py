@@ -8,6 +8,13 @@ settings = getattr(sys, "_stormlog_gate", {})
 #: The first failure of the probe, for the info file.
 trouble = None
 
+FRAMEWORKS = ("torch", "tensorflow", "jax")
+
+
+def is_importing(name):
+    """Whether the module is being imported, by whichever thread."""
+    return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
+
 
 def complain(error):
     """Keep a failure of the probe for the recording, and print it only with DEBUG."""

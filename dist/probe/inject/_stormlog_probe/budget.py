@@ -23,11 +23,12 @@ STEADY_NS = 20_000_000
 MAX = 0.02
 #: This many readings, from the start and again from the first step, are made in spite of a debt: growth is judged from
 #: 24 readings on, and slow readings would otherwise prevent all others of a short run.
-EARLY_READINGS = 48
-#: They take at most this share of the time.
+EARLY_READINGS = 40
+#: Readings in debt take at most this share of the time.
 EARLY_SHARE = 0.01
-#: A debt is paid back by readings so many times rarer than the share allows: none would leave a gap in the series.
-REPAY = 3
+#: After them a debt is paid back by rarer readings. They are at most this share of the time since the start, or since
+#: the first step, apart: a longer gap would hide how much a short run grew in its end.
+MAX_GAP = 0.1
 
 
 class Budget:
@@ -42,6 +43,8 @@ class Budget:
         self._account = CREDIT_NS
         #: When (monotonic ns) the first step was read; 0 before.
         self._stepping = 0
+        #: When (monotonic ns) the first reading ended, or the first step.
+        self._began = 0
         self._ended = 0
         self._step_ended = 0
         self._early = EARLY_READINGS
@@ -49,12 +52,14 @@ class Budget:
 
     def first_step(self, now):
         """The first step ends at monotonic ns `now`."""
-        self._stepping = now
+        self._stepping = self._began = now
         self._early = EARLY_READINGS
 
     def has_left(self, now):
-        """Whether the share allows a reading at monotonic ns `now`, however recent the last: for rare readings that matter."""
-        return self._account + (now - self._ended) * self._share > 0
+        """Whether a step may be read at monotonic ns `now`, or the share allows it, however recent the last reading: for rare
+        readings that matter.
+        """
+        return now >= self.next or self._account + (now - self._ended) * self._share > 0
 
     def spend(self, took, ended, at_step=True):
         """A reading that used `took` ns of its thread's processor time ended at monotonic ns `ended`."""
@@ -63,6 +68,7 @@ class Budget:
         account = self._account + (ended - self._ended) * self._share - cost
         self._account = account if account < CREDIT_NS - cost else CREDIT_NS - cost
         self._ended = ended
+        self._began = self._began or ended
         if at_step:
             self._step_ended = ended
         pause = cost / MAX
@@ -71,7 +77,7 @@ class Budget:
         below_half = overdrawn + CREDIT_NS / 2 / self._share
         early = self._early > 0
         self._early -= early
-        most = cost / EARLY_SHARE if early else REPAY * cost / self._share
+        most = max(cost / EARLY_SHARE, 0 if early else MAX_GAP * (ended - self._began))
         overdrawn = min(overdrawn, most)
         # Beside steps the timer's readings can wait.
         if early or not self._stepping:

@@ -3,13 +3,12 @@
 import os
 import sys
 
-from . import bytecode, complain, crash, heap, pymalloc, ranks, ring, settings, steps, threads
+from . import FRAMEWORKS, bytecode, complain, crash, heap, is_importing, pymalloc, ranks, ring, settings, steps, threads
 from .facts import Facts
 from .oom import Recorder
 from .reading import Reading
 
 DEFAULT_INTERVAL_MS = 20.0
-FRAMEWORKS = ("torch", "tensorflow", "jax")
 
 # Runs that look for lines.
 _DEPTHS = ("on", "light", "peak")
@@ -88,7 +87,7 @@ def look_for_frameworks():
     """Finds frameworks that bypassed the probe's finder: imported by another finder, by hand, or before it was installed."""
     for name in FRAMEWORKS:
         module = sys.modules.get(name)
-        if module is not None and name not in _frameworks and not getattr(module.__spec__, "_initializing", False):
+        if module is not None and name not in _frameworks and not is_importing(name):
             imported(name, module)
 
 

@@ -5,16 +5,19 @@ import os
 import threading  # noqa: F401 (in the main thread: it takes the thread that loads it for the main one)
 import time
 
-from .. import complain, threads
+from .. import FRAMEWORKS, complain, is_importing, threads
 
-# A timed moment waits this long for the end of a step, where the program has steps: moments of equal phase compare
-# better.
+# A timed moment waits this long for the end of a step, where the program has steps, and so many times as long as its
+# longest step took: moments of equal phase compare better.
 STEP_PATIENCE_S = 2.0
+STEP_PATIENCE = 3
 # It then waits this long for an operator of the program, before the clock's own thread takes it.
 OPERATOR_PATIENCE_S = 0.3
 # Moments follow the clock, but leave the program at least this share of the time between them: a program that computes
 # is paused while a moment is taken.
 MIN_GAP_SHARE = 0.5
+# How often the clock looks whether the import of a framework is over.
+IMPORT_POLL_S = 0.02
 
 
 def parse(text):
@@ -120,8 +123,10 @@ class Schedule:
         # Read for every operator: whether a moment of the clock waits to be taken.
         self.due = False
         self._due_since = 0.0
-        # Whether the program's steps call `at_step`.
+        # Whether the program's steps call `at_step`, when the last was over, and how long a moment waits for the next.
         self._stepped = False
+        self._stepped_at = 0.0
+        self._step_patience = STEP_PATIENCE_S
         self._step_file = step_file
         # A step that is there already was written by another process.
         self._old_text = self._step_text()
@@ -176,11 +181,16 @@ class Schedule:
         """The end of a step, in the thread that made it."""
         if self._stopped or self.over:
             return
-        self._stepped = True
         if self.kind == "seconds":
+            if self._stepped:
+                took = time.monotonic() - self._stepped_at
+                self._step_patience = max(self._step_patience, STEP_PATIENCE * took)
+            self._stepped = True
             if self.due:
                 self._take_due(True)
+            self._stepped_at = time.monotonic()
             return
+        self._stepped = True
         if not self.prepared and step >= self._ahead:
             self._prepare()
         if step < self.at[self.next]:
@@ -232,7 +242,7 @@ class Schedule:
 
     def at_operator(self):
         """Between two operators of the program."""
-        if self._stepped and time.monotonic() - self._due_since < STEP_PATIENCE_S:
+        if self._stepped and time.monotonic() - self._due_since < self._step_patience:
             return
         self._take_due(True)
 
@@ -278,6 +288,13 @@ class Schedule:
             if left > 0:
                 self._asleep.acquire(True, min(left, 60.0))
                 continue
+            if any(map(is_importing, FRAMEWORKS)):
+                # The judged run was past its imports by now. They last several times as long while they are traced, and
+                # what they allocate is not a leak: the clock stands still until the program itself goes on.
+                paused = time.monotonic()
+                self._asleep.acquire(True, IMPORT_POLL_S)
+                self._started += time.monotonic() - paused
+                continue
             if not self.prepared:
                 self._prepare()
                 continue
@@ -287,7 +304,7 @@ class Schedule:
         """The next moment is due: for the program to take, or after some time for this thread."""
         self._due_since = time.monotonic()
         self.due = True
-        patience = (OPERATOR_PATIENCE_S if self.operators else 0.0) + (STEP_PATIENCE_S if self._stepped else 0.0)
+        patience = (OPERATOR_PATIENCE_S if self.operators else 0.0) + (self._step_patience if self._stepped else 0.0)
         deadline = self._due_since + patience
         while self.due and not self._stopped and time.monotonic() < deadline:
             self._asleep.acquire(True, 0.05)
