@@ -30,6 +30,7 @@
 #include "python_objects.h"
 #include "sample_table.h"
 #include "sampling.h"
+#include "sampling_thread.h"
 #include "stacks_file.h"
 
 #define STORMLOG_PUBLIC extern "C" __attribute__((visibility("default")))
@@ -80,17 +81,6 @@ uint64_t heapBytes() {
   return heapNumbers.readable() && heapNumbers.read(allocated, reserved) ? allocated : 0;
 }
 
-struct Thread {
-  Gap heap;
-  Gap objects;
-  uint64_t random;
-  StackBounds stack;
-  // As the probe numbers them; 0 outside of any.
-  uint8_t phase;
-  bool inside;
-  // What Python's own allocator takes is counted there.
-  bool forObjects;
-};
 // In the static block: the usual model allocates a thread's copy at the first use.
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
@@ -175,14 +165,11 @@ void* resized(const Next* to, void* address, size_t size) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   const size_t before = to->usableSize(address);
   if (size < before) shrinks(at);
-  // Before another thread may get the old address.
+  // Before another thread may get the old address. Where the call fails, the sample is lost.
   Sample held{};
   const bool isSampled = state.table.remove(at, &held);
   void* moved = to->realloc(address, size);
-  if (moved == nullptr) {
-    if (isSampled && size != 0) state.table.insert(at, held);
-    return nullptr;
-  }
+  if (moved == nullptr) return moved;
   const size_t after = to->usableSize(moved);
   if (after > before && allocated(moved, after - before, thread.heap, &held)) return moved;
   if (!isSampled) return moved;
@@ -389,11 +376,8 @@ STORMLOG_PUBLIC void* realloc(void* address, size_t size) {
     return moved;
   }
   if (state.active.load(std::memory_order_relaxed) && !thread.forObjects && to->usableSize != nullptr) return resized(to, address, size);
-  // Before another thread may get the old address. Where the call fails, the sample is lost.
   released(address);
-  void* moved = to->realloc(address, size);
-  allocated(moved, size);
-  return moved;
+  return to->realloc(address, size);
 }
 
 static void* aligned(void* (*Next::*function)(size_t, size_t), size_t alignment, size_t size) {

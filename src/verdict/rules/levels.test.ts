@@ -87,7 +87,7 @@ describe("a program with two levels", () => {
   it("too few runs warn, and the first line counts those that are missing", () => {
     const found = judged((k) => 1.1 * inTurn(k), inTurn, 8);
     expect(found).toMatchObject({ verdict: "warn", confirmed: false });
-    expect(found.reason).toMatch(/whether more often \d runs cannot show, \d more would$/);
+    expect(found.reason).toMatch(/\d runs cannot show whether they became more frequent, \d more would$/);
   });
 
   it("runs at one level in a session whose base runs are there too pass", () => {

@@ -49,7 +49,7 @@ function dismissal(why: Dismissal, here: string): string {
 /** Why runs at levels of the baseline do not decide, and how many more would. */
 function openLevels({ used, missing }: Extract<RelativeOutcome, { kind: "levels" }>): string {
   const more = missing === null ? "more than are made" : `${missing} more`;
-  return `is at levels that runs of the baseline reach too: whether more often ${plural(used, "run")} cannot show, ${more} would`;
+  return `is at levels that runs of the baseline reach too: ${plural(used, "run")} cannot show whether they became more frequent, ${more} would`;
 }
 
 /** The check of a relative outcome. A gating check fails, a confirmed breach of another warns. */
