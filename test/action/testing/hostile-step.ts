@@ -257,7 +257,8 @@ export class HostileStep {
 
   /** Everything that the step may touch belongs to its user, as on a runner. */
   #own(): void {
-    if (isRoot) execFileSync("chown", ["-hR", `${USER}:${USER}`, ...Object.values(this.paths)]);
+    const { runner: _, ...paths } = this.paths;
+    if (isRoot) execFileSync("chown", ["-hR", `${USER}:${USER}`, ...Object.values(paths)]);
   }
 
   #restore(): void {
