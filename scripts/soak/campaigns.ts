@@ -163,7 +163,7 @@ const KILLS: readonly Campaign[] = ["gate", "launcher", "init", "command"].flatM
     .map((isolation) => ({
       name: `kills-${victim}-${isolation}`,
       unit: "killed at a random time, with daemons in sessions of their own: recording readable, no process left",
-      seconds: 240,
+      seconds: 60,
       round: (seed: number) =>
         testRound(seed, {
           files: [`test/measure/${victim === "gate" ? "gate" : "launcher"}-death.test.ts`],
