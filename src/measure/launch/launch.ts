@@ -1,8 +1,9 @@
 import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { findPrebuild } from "../../sampler/prebuild.ts";
 import { readStat } from "../../sampler/proc.ts";
 import { type LauncherOrder, parseStatusLine } from "./launcher-protocol.ts";
-import { adoptOrphans, registerLauncher } from "./process-tree.ts";
+import { adoptOrphans, endOrphans, registerLauncher } from "./process-tree.ts";
 import {
   CONTROL_FD,
   type CommandEnd,
@@ -15,6 +16,9 @@ import {
   startInSession,
   WallRefused,
 } from "./start-in-session.ts";
+
+/** Killed processes end within milliseconds. */
+const MAX_END_MS = 500;
 
 /**
  * Start the launcher around a command that is not running yet. The command's process exists when this resolves, so that
@@ -129,6 +133,9 @@ async function follow({
     kill();
     stdout.destroy();
     stderr.destroy();
+    // What a killed launcher had begun is then this process's own child.
+    await Promise.race([closed, sleep(MAX_END_MS, null, { ref: false })]);
+    await endOrphans(MAX_END_MS);
     throw error;
   }
   killWhenStopped(child, closed);
