@@ -38,7 +38,7 @@ describe.skipIf(!native || !existsSync(PYTHON))("a program that the configuratio
     const others = readdirSync(path.join(own.directory, "probe")).filter((name) => /^\d/.test(name));
     expect(others.filter((name) => !name.startsWith(`${own.info.identity.pid}.`))).toEqual([]);
     expect([all, own].map(({ info }) => info.fingerprint.not_measured)).toEqual(["nothing", "load.py"]);
-    expect(own.info.lost).toEqual([]);
+    expect(own.info.lost.filter((note) => !note.includes("busy"))).toEqual([]);
   });
 
   it("a command that is ignored itself has measured nothing, which is an error and no empty recording", async () => {
