@@ -12,6 +12,7 @@ const PROGRAM = { "chunks/main": "src/cli/main.ts" };
 /** Output name -> source. An entry without a source file is left out. */
 const ENTRIES = {
   cli: "src/cli/start.ts",
+  load: "src/measure/service/http-load.ts",
   "action/main": "src/actions/gate/main.ts",
   "action/report": "src/actions/report/main.ts",
   "action/merge": "src/actions/merge/main.ts",

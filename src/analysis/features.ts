@@ -48,7 +48,8 @@ export function extractFeatures(
   { horizon, phases: judged }: AnalysisOptions,
   limits?: FeatureLimits,
 ): RecordingFeatures {
-  const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon };
+  const service = recording.info?.service;
+  const context: SeriesContext = { peaks: groupBy(recording.peaks, seriesKey), horizon, service };
   const devices = deviceEvidence(recording);
   const recorded = collectSeries(recording);
   const outside = measuredGaps(recording, recorded, devices);

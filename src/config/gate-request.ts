@@ -2,6 +2,7 @@ import type { Command } from "../core/process/command.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";
 import type { IsolationMode } from "../telemetry/recording/isolation.ts";
+import type { ServicePlan } from "../telemetry/recording/service.ts";
 import type { Policy } from "../verdict/model/policy.ts";
 import type { JudgedConfig } from "./base-policy.ts";
 import type { ConfigFile, KnownLeak } from "./schema.ts";
@@ -24,6 +25,8 @@ export type UnjudgedMode = "fail" | "warn" | "pass";
 export interface ScenarioRequest {
   readonly name: string;
   readonly command: Command;
+  /** Present where the command is a service. */
+  readonly service?: ServicePlan;
   /** Absolute working directory. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;

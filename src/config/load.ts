@@ -4,7 +4,8 @@ import { codeOf, GateError, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded, TOO_LARGE } from "../core/files.ts";
 import { didYouMean } from "../core/text.ts";
 import { parseBudget, parseHorizon } from "./options.ts";
-import { type ConfigFile, ConfigSchema, ScenarioSchema } from "./schema.ts";
+import { servicePlan } from "./service-plan.ts";
+import { type ConfigFile, type ConfigScenario, ConfigSchema, ScenarioSchema, ServiceSchema } from "./schema.ts";
 
 /**
  * Maximum tokens, several for each key and value. The parser's memory grows with them, and its time with their square:
@@ -18,7 +19,7 @@ type Path = readonly (string | number)[];
 function knownKeys([room, ...rest]: Path): readonly string[] {
   const { policy, report } = ConfigSchema.entries;
   if (rest.length === 0) return Object.keys(ConfigSchema.entries);
-  if (room === "scenarios") return Object.keys(ScenarioSchema.entries);
+  if (room === "scenarios") return Object.keys((rest.includes("service") ? ServiceSchema : ScenarioSchema).entries);
   return Object.keys(room === "policy" ? policy.wrapped.entries : report.wrapped.entries);
 }
 
@@ -75,7 +76,7 @@ function checkValues(config: ConfigFile, refuse: (path: Path, problem: string, h
     const path = ["policy", "known-leaks", index, "until"];
     throw refuse(path, `${path.join(".")} "${until}" does not exist in the calendar`);
   }
-  config.scenarios.forEach(({ budget, horizon }, index) => {
+  config.scenarios.forEach(({ budget, horizon, service }, index) => {
     const check = (path: Path, parse: () => unknown): void => {
       try {
         parse();
@@ -87,6 +88,7 @@ function checkValues(config: ConfigFile, refuse: (path: Path, problem: string, h
     for (const [metric, size] of Object.entries(budget ?? {}))
       check(["budget", metric], () => parseBudget(`${metric}=${size}`));
     if (horizon !== undefined) check(["horizon"], () => parseHorizon(String(horizon)));
+    if (service !== undefined) check(["service", "requests"], () => servicePlan(service));
   });
 }
 
@@ -136,11 +138,20 @@ export function parseConfig(text: string, where: string): ConfigFile {
       "`stormlog-gate init` in an empty directory writes a commented example.",
     );
   }
-  checkValues(result.output, (path, problem, hint) =>
-    invalidInput("CONFIG_INVALID", `${at(path)}: ${problem}`, where, hint),
-  );
+  const refuse = (path: Path, problem: string, hint?: string) =>
+    invalidInput("CONFIG_INVALID", `${at(path)}: ${problem}`, where, hint);
+  const scenarios = result.output.scenarios.map(({ run: own, ...scenario }, index): ConfigScenario => {
+    const run = own ?? scenario.service?.start;
+    const path = ["scenarios", index];
+    if (run === undefined) throw refuse(path, `${path.join(".")} has neither run nor service`);
+    if (own !== undefined && scenario.service !== undefined)
+      throw refuse([...path, "run"], `${path.join(".")} has both run and service`, "A service's command is its `start`.");
+    return { ...scenario, run };
+  });
+  const config = { ...result.output, scenarios };
+  checkValues(config, refuse);
   const seen = new Set<string>();
-  result.output.scenarios.forEach(({ name }, index) => {
+  scenarios.forEach(({ name }, index) => {
     if (seen.has(name))
       throw invalidInput(
         "CONFIG_DUPLICATE_SCENARIO",
@@ -149,7 +160,7 @@ export function parseConfig(text: string, where: string): ConfigFile {
       );
     seen.add(name);
   });
-  return result.output;
+  return config;
 }
 
 /** @throws GateError CONFIG_NOT_FOUND, CONFIG_UNREADABLE, CONFIG_TOO_LARGE, those of {@link parseConfig} (exit 5) */

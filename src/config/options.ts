@@ -10,6 +10,7 @@ import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode 
 import { parseBytes, parseFits, plainScript } from "./policy-changes.ts";
 import { DEFAULTS, type GateOptions, RUN_OPTION_ENTRIES } from "./run-options.ts";
 import type { ConfigFile, ConfigScenario } from "./schema.ts";
+import { commandOf, servicePlan } from "./service-plan.ts";
 
 function number(name: string, text: string, low: number, high: number): number {
   const value = Number(text);
@@ -85,11 +86,12 @@ function bundleDirectory(root: string, text: string): string {
   return directory;
 }
 
-type Defined = Pick<ConfigScenario, "run" | "cwd" | "env">;
+type Defined = Pick<ConfigScenario, "run" | "cwd" | "env" | "service">;
 
-function definitionOf(run: ConfigScenario["run"], { cwd, env }: Defined): string {
+function definitionOf(run: ConfigScenario["run"], { cwd, env, service }: Defined): string {
   const pairs = Object.entries(env ?? {}).map(([key, value]) => [key, String(value)]);
-  return JSON.stringify({ run, cwd: cwd ?? ".", env: pairs.sort() });
+  const plan = service === undefined ? {} : { service: servicePlan(service) };
+  return JSON.stringify({ run, cwd: cwd ?? ".", env: pairs.sort(), ...plan });
 }
 
 /**
@@ -111,8 +113,6 @@ function otherDefinitions(scenario: Defined): readonly string[] {
   return [...new Set(all)].filter((text) => text !== scenarioDefinition(scenario));
 }
 
-const commandOf = (run: ConfigScenario["run"]): Command =>
-  typeof run === "string" ? { kind: "shell", script: run } : { kind: "argv", argv: run };
 const runOf = (command: Command): ConfigScenario["run"] =>
   command.kind === "shell" ? command.script : [...command.argv];
 const textsOf = (env: ConfigScenario["env"]): Readonly<Record<string, string>> =>
@@ -187,6 +187,7 @@ function scenarioRequest(
   return {
     name: scenario.name,
     command: commandOf(scenario.run),
+    ...(scenario.service === undefined ? {} : { service: servicePlan(scenario.service) }),
     cwd: path.resolve(root, scenario.cwd ?? "."),
     env: textsOf(scenario.env),
     timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),

@@ -94,6 +94,7 @@ export function definitionChanges(base: ConfigScenario, head: ConfigScenario): r
     ...changed(`${place}.run`, base.run, head.run, command),
     ...changed(`${place}.cwd`, base.cwd, head.cwd, orHere),
     ...changed(`${place}.env`, base.env, head.env, environment),
+    ...changed(`${place}.service`, base.service, head.service, same),
   ];
 }
 

@@ -18,10 +18,40 @@ const program = v.pipe(
   v.regex(/^[^/\r\n]+$/, 'must be the name of a program, such as "wrk" or "load.py"'),
 );
 
+const command = v.union([names, v.pipe(v.array(v.string()), v.minLength(1, "must not be empty"))]);
+const whole = (least: number, most: number) =>
+  v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
+
+/** What the gate's own generator sends. */
+const HttpLoadSchema = v.strictObject({
+  url: v.pipe(names, v.regex(/^https?:\/\//, "must begin with http:// or https://")),
+  method: v.optional(v.pipe(v.string(), v.regex(/^[A-Z]{1,20}$/, 'must be a method, such as "POST"'))),
+  body: v.optional(v.string()),
+  headers: v.optional(v.record(v.string(), v.string())),
+  concurrency: v.optional(whole(1, 1000)),
+  rate: v.optional(v.pipe(v.number(), v.gtValue(0, "must be above 0"))),
+});
+
+/** A service that is put under load and rests, cycle after cycle. `{PORT}` stands for a free port in every text. */
+export const ServiceSchema = v.strictObject({
+  start: command,
+  /** A URL that is answered, a port that takes connections, or a text that the service prints. */
+  ready: v.union([names, whole(1, 65_535)]),
+  load: v.union([HttpLoadSchema, command]),
+  /** Requests of a cycle; of a load command, a pattern that finds their number in its output. */
+  requests: v.optional(v.union([whole(1, 10_000_000), names])),
+  rest: v.optional(v.union([seconds, v.pipe(v.string(), v.regex(/^\d+(?:\.\d+)?s$/, 'must be seconds, such as "5s"'))])),
+  cycles: v.optional(v.union([v.literal("auto"), whole(4, 100)])),
+  reset: v.optional(command),
+  stop: v.optional(v.picklist(["SIGTERM", "SIGINT"])),
+});
+export type ConfigService = v.InferOutput<typeof ServiceSchema>;
+
 /** One named command to measure. A string `run` is given to `sh -c`; a list is started as it is, without a shell. */
 export const ScenarioSchema = v.strictObject({
   name: names,
-  run: v.union([names, v.pipe(v.array(v.string()), v.minLength(1, "must not be empty"))]),
+  run: v.optional(command),
+  service: v.optional(ServiceSchema),
   cwd: v.optional(names),
   env: v.optional(v.record(v.string(), v.union([v.string(), v.number(), v.boolean()]))),
   timeout: v.optional(seconds),
@@ -92,5 +122,8 @@ export const ConfigSchema = v.strictObject({
   ),
 });
 
-export type ConfigFile = v.InferOutput<typeof ConfigSchema>;
-export type ConfigScenario = v.InferOutput<typeof ScenarioSchema>;
+/** A checked scenario: `run` is the command of a service, too. */
+export type ConfigScenario = Omit<v.InferOutput<typeof ScenarioSchema>, "run"> & {
+  readonly run: v.InferOutput<typeof command>;
+};
+export type ConfigFile = Omit<v.InferOutput<typeof ConfigSchema>, "scenarios"> & { scenarios: ConfigScenario[] };

@@ -20,9 +20,10 @@ import { machineKillsNow } from "./launch/machine-kills.ts";
 import { OutputLog } from "./launch/output-log.ts";
 import { OutputTee } from "./launch/output-tee.ts";
 import { ProcessTree } from "./launch/process-tree.ts";
-import type { CommandEnd, Launched } from "./launch/start-in-session.ts";
+import type { CommandEnd, Launched, Wall } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
 import { wallOfRun } from "./launch/wall.ts";
+import { ServiceRun } from "./service/service-run.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { ProgramNames } from "./session/program-names.ts";
 import { RamFiles } from "./session/ram-files.ts";
@@ -79,6 +80,9 @@ interface PreparedRun {
   readonly killsBefore: number | null;
   /** Null where another rank of this machine looks at the files. */
   readonly ramFiles: RamFiles | null;
+  /** Null for a command that ends by itself. */
+  readonly service: ServiceRun | null;
+  readonly wall: Wall | null;
 }
 
 async function prepare(request: MeasureRequest): Promise<PreparedRun> {
@@ -136,14 +140,16 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   const looks = (identity.local_rank ?? identity.rank) === 0;
   const ramFiles = looks ? new RamFiles(request.directory) : null;
   const killsBefore = machineKillsNow();
-  return { request, argv, env, marker: variable, describe, probe, setup, info, log, killsBefore, ramFiles };
+  const written = probe === null ? null : path.join(request.directory, PROBE_FOLDER);
+  const wall = request.wall === undefined ? null : wallOfRun(request.wall, request.directory, written);
+  const service = request.service === undefined ? null : await ServiceRun.of(request.service, request.command);
+  const known = { request, argv, env, marker: variable, describe, probe, setup, info, log };
+  return { ...known, killsBefore, ramFiles, service, wall };
 }
 
-async function launchHeld({ request, argv, env, probe, log }: PreparedRun): Promise<Launched> {
+async function launchHeld({ request, argv, env, probe, log, service, wall }: PreparedRun): Promise<Launched> {
   try {
-    const written = probe === null ? null : path.join(request.directory, PROBE_FOLDER);
-    const wall = request.wall === undefined ? null : wallOfRun(request.wall, request.directory, written);
-    return await launch({ argv, cwd: request.cwd, env: probe?.env ?? env, wall });
+    return await launch({ argv: service?.argv(argv) ?? argv, cwd: request.cwd, env: probe?.env ?? env, wall });
   } catch (error) {
     log.close();
     throw error;
@@ -155,12 +161,16 @@ const TICKS_PER_S = 100;
 
 /** Sample the held command from before it starts until all of its processes have ended. */
 async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promise<EndedRun> {
-  const { request, argv, env, log, probe, describe, ramFiles } = prepared;
+  const { request, argv, env, log, probe, describe, ramFiles, service } = prepared;
   const tree = new ProcessTree(launched.rootPid, launched.walled ? null : prepared.marker);
   const programs = new ProgramNames();
+  const write = (chunk: Uint8Array): void => {
+    log.write(chunk);
+    service?.print(chunk);
+  };
   const tees = [
-    new OutputTee(launched.stdout, (chunk) => log.write(chunk), request.stdout),
-    new OutputTee(launched.stderr, (chunk) => log.write(chunk), request.stderr),
+    new OutputTee(launched.stdout, write, request.stdout),
+    new OutputTee(launched.stderr, write, request.stderr),
   ];
   const lost: string[] = [...(launched.reason === null ? [] : [launched.reason]), ...(probe?.lost ?? [])];
   let { info } = prepared;
@@ -174,7 +184,7 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
   let sampler: Sampler | undefined;
   let jvms: JvmWatch | undefined;
   let beganNs: number | null = null;
-  let exit: ExitState;
+  let exit: ExitState | undefined;
   try {
     sampler = await samplerOf(prepared, launched);
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
@@ -188,15 +198,19 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
       return pids;
     }, elapsedNs);
     jvms = await watchJvms(prepared, launched);
-    const end = await watch(request, launched, tree, sampler);
+    const end = await watch(prepared, launched, tree, sampler);
     if (end.kind === "exec-failed") {
       const { explainStartFailure } = await import("./launch/start-failure.ts");
       exit = await explainStartFailure(end.errno, argv[0]!, request.cwd, env.PATH);
     } else exit = end;
   } finally {
     lost.push(...((await jvms?.stop()) ?? []));
+    const served = await service?.finish();
+    if (served !== undefined) info = { ...info, service: served };
     // Samples after the command's end are not the command's.
     sampler?.stop();
+    const note = exit?.kind === "stopped" ? await service?.stop(launched) : null;
+    if (note) lost.push(note);
     lost.push(...(await endLeftovers(launched, tree)));
     process.off("SIGCONT", onContinue);
     for (const tee of tees) {
@@ -251,7 +265,7 @@ function openLog(directory: string): OutputLog {
 
 /** Let the command go and wait for its end, the timeout or an interruption; in the latter cases end its tree. */
 async function watch(
-  request: MeasureRequest,
+  { request, service, wall }: PreparedRun,
   launched: Launched,
   tree: ProcessTree,
   sampler: Sampler,
@@ -272,7 +286,9 @@ async function watch(
       if (interrupt.aborted) abort();
     });
     launched.send("g");
-    const first = await Promise.race([launched.ended, stopped]);
+    const { cwd, directory, env, extraEnv } = request;
+    const served = service?.drive({ cwd, wall, directory }, env, extraEnv, sampler);
+    const first = await Promise.race([launched.ended, stopped, ...(served === undefined ? [] : [served])]);
     switch (first.kind) {
       case "exited":
       case "signaled":
@@ -280,6 +296,7 @@ async function watch(
         await stopTree(launched, tree);
         return { kind: "interrupted", signal: interruptName(interrupt) };
       case "exec-failed":
+      case "stopped":
         return first;
       case "lost":
         return { kind: "running" };

@@ -3,10 +3,13 @@ import { mean } from "../../stats/moments.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { isCounted, METRIC } from "../../telemetry/recording/metrics.ts";
 import type { KnownPeak } from "../../telemetry/recording/model.ts";
+import type { RecordedService } from "../../telemetry/recording/service.ts";
 import type { SeriesAnalysis } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
 import { type OrderedSeries, orderSeries } from "../series/ordered.ts";
 import { largest, type MetricSeries } from "../series/series.ts";
+import { classifyCycles } from "../service/classify-cycles.ts";
+import { restLevels } from "../service/rest-levels.ts";
 import { type Bins, toBins } from "../trend/bins.ts";
 import { classifyDrift } from "../trend/classify-drift.ts";
 import type { Drift } from "../trend/drift.ts";
@@ -35,6 +38,8 @@ export interface SeriesContext {
   /** Peaks that a source reports, by {@link seriesKey}. */
   readonly peaks: ReadonlyMap<string, readonly KnownPeak[]>;
   readonly horizon: Horizon | null;
+  /** Present for a service, whose series are judged by what they hold at rest. */
+  readonly service?: RecordedService | undefined;
 }
 
 /** Analysis of a series with values that the document does not contain. */
@@ -123,6 +128,8 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     return { ...rest, analysis: left, lastBytes: sampled, significant: sampled > floor, material: sampled > floor };
   }
   const ordered = orderSeries(series);
+  if (context.service !== undefined)
+    return analyseAtRest(series, context.service, context.horizon, plain("insufficient", ordered));
   const { x, bytes, durationS, stepSpan } = ordered;
   const span = bytes.length > 0 ? x[x.length - 1]! - x[0]! : 0;
   if (bytes.length < MIN_SAMPLES || !(span > 0)) return plain("insufficient", ordered);
@@ -194,6 +201,54 @@ export function analyseSeries(series: MetricSeries, context: SeriesContext): Ana
     significant: drift.significant && !startupOnly,
     slowdown: fitted,
     material: (floor < change ? whole : growth) > floor,
+  };
+}
+
+/** A series of a service: what its cycles leave. @param plain the series without a class */
+function analyseAtRest(
+  series: MetricSeries,
+  service: RecordedService,
+  horizon: Horizon | null,
+  plain: AnalysedSeries,
+): AnalysedSeries {
+  const { levels, requests, atS } = restLevels(series, service);
+  const level = levels.length === 0 ? 0 : median(levels);
+  const change = materialChange(level, series);
+  const trend = classifyCycles(levels, change);
+  const cycles = levels.length - 1 - trend.from;
+  if (trend.class === "insufficient") return plain;
+  const spanOf = (values: readonly number[] | null): number | null =>
+    values === null ? null : (values.at(-1) ?? 0) - (values[trend.from] ?? 0);
+  const [stepSpan, durationS] = [spanOf(requests), spanOf(atS)];
+  const growth = cycles * trend.perCycle;
+  const per = (span: number | null, of = growth): number | null => (positive(span) ? of / span : null);
+  const [perStep, perSecond] = [per(stepSpan), per(durationS)];
+  const unit = positive(stepSpan) ? stepSpan : positive(durationS) ? durationS : 1;
+  const reached = levels.at(-1) ?? 0;
+  const room = plain.totalBytes === null ? null : Math.max(0, plain.totalBytes - reached);
+  const growing = growth > 0 && (trend.class === "leak" || trend.class === "rising");
+  const until = (slope: number | null) => (growing && room !== null && positive(slope) ? room / slope : null);
+  const factor = horizonFactor(horizon, stepSpan, durationS);
+  const steps = until(perStep);
+  return {
+    ...plain,
+    analysis: {
+      ...plain.analysis,
+      steps: requests === null ? null : (requests.at(-1) ?? null),
+      slope_bytes_per_s: perSecond,
+      slope_bytes_per_step: perStep,
+      growth_bytes_per_request: perStep,
+      slope_interval: [(cycles * trend.interval[0]) / unit, (cycles * trend.interval[1]) / unit],
+      growth_bytes: Math.round(growth),
+      class: trend.class,
+      mde_bytes: Math.ceil(trend.mde),
+      steps_to_oom: steps === null ? null : Math.floor(steps),
+      seconds_to_oom: until(perSecond),
+    },
+    lastBytes: reached,
+    growthAtHorizon: factor === null ? null : growth * factor,
+    significant: trend.significant,
+    material: growth > materialGrowth(level, series, factor),
   };
 }
 

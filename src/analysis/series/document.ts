@@ -91,6 +91,8 @@ const SeriesEntries = v.object({
   peak_kind: v.picklist(["exact", "sampled"]),
   slope_bytes_per_s: v.nullable(number),
   slope_bytes_per_step: v.nullable(number),
+  /** What a request to a service leaves; null where requests were not counted, absent for other commands. */
+  growth_bytes_per_request: v.exactOptional(v.nullable(number)),
   /** 95 %, per step where steps exist, else per second. */
   slope_interval: v.nullable(v.tuple([number, number])),
   /** Growth of the stretch that the slope describes: without the warm-up, the time before an onset, and the end. */

@@ -9,11 +9,13 @@ import { formatBytes } from "../../core/units.ts";
 import type { RaisedWall } from "../../measure/launch/wall.ts";
 import { loadReader, measure } from "../../measure/measure.ts";
 import { outputTail } from "../../measure/session/output-tail.ts";
+import type { ServiceRequest } from "../../measure/service/service-run.ts";
 import type { RunReport } from "../../report/model/gate-report.ts";
 import type { RunRole } from "../../report/model/report-schema.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
+import type { ServicePlan } from "../../telemetry/recording/service.ts";
 import type { GatePorts } from "../ports/ports.ts";
-import { failure, probedEnding, type RunEnding, runEnding, walledEnding } from "./run-ending.ts";
+import { failure, probedEnding, type RunEnding, runEnding, servedEnding, walledEnding } from "./run-ending.ts";
 import { workElsewhere } from "./work-elsewhere.ts";
 
 /** One execution, measured and analysed. */
@@ -70,6 +72,12 @@ async function loadAnalysis() {
   return { analyze, measuredRun };
 }
 
+/** A service is under load for as long as its host memory needs for a decision. */
+async function serviceOf(plan: ServicePlan): Promise<ServiceRequest> {
+  const { isDecided } = await import("../../analysis/service/decided.ts");
+  return { plan, isDecided };
+}
+
 /** Load, during a command that runs for longer, what its verdict needs. The result is the way to give that up. */
 function preload(ports: GatePorts): () => void {
   const load = () => Promise.all([loadAnalysis(), loadReader(), ports.load?.()]);
@@ -105,6 +113,7 @@ export async function oneRun(
   plan: RunPlan,
   ports: GatePorts,
 ): Promise<FinishedRun> {
+  const service = scenario.service === undefined ? undefined : await serviceOf(scenario.service);
   const cancelPreload = preload(ports);
   const { info, recording, interference, integrityError, writeError } = await measure({
     scenario: scenario.name,
@@ -118,6 +127,7 @@ export async function oneRun(
     directory: plan.directory,
     wall: plan.wall,
     ignore: scenario.ignore,
+    service,
     timeoutS: shorter(scenario.timeoutS, plan.limitS ?? null),
     hostPeriodNs: request.hostPeriodNs,
     devicePeriodNs: request.devicePeriodNs,
@@ -135,7 +145,8 @@ export async function oneRun(
     debug: request.debug,
   }).finally(cancelPreload);
   ports.progress?.(null);
-  const ended = probedEnding(runEnding(info.exit, info.oom, info.command), request.probe, info);
+  const served = servedEnding(runEnding(info.exit, info.oom, info.command), info);
+  const ended = probedEnding(served, request.probe, info);
   const own = walledEnding(ended, info, () => outputTail(plan.directory));
   // Samples that are altered or missing prove nothing, neither a breach nor its absence.
   const ending =

@@ -68,6 +68,8 @@ export function runEnding(exit: ExitState, oom?: OutOfMemory, command?: Recordin
       return { kind: "interrupted", signal: exit.signal };
     case "not-started":
       return failure(exit.code, exit.message, exit.code === "COMMAND_NOT_FOUND" ? notFoundHint(command) : null);
+    case "stopped":
+      return { kind: "ok" };
     case "running":
       return failure("COMMAND_LOST", "the end of the command was not observed", null);
     default:
@@ -86,6 +88,17 @@ export function walledEnding(ending: RunEnding, info: RecordingInfo, tail: () =>
     ...ending,
     hint: "It ran in namespaces of its own, where `.git` is read-only and sudo gains nothing: `isolation: off` runs it without.",
   };
+}
+
+/** A service runs until it is stopped, and is judged where its load was run to its end. */
+export function servedEnding(ending: RunEnding, { service, exit }: RecordingInfo): RunEnding {
+  if (service === undefined) return ending;
+  if (ending.kind === "ok" && exit.kind === "exited") {
+    const when = service.rests.length === 0 ? "before its first cycle was over" : "under load";
+    return failure("SERVICE_ENDED", `the service exited with status 0 ${when}`, OUTPUT_HINT);
+  }
+  if (ending.kind !== "ok" || service.problem === undefined) return ending;
+  return failure(service.problem.code, service.problem.message, service.problem.hint);
 }
 
 /** A run that requires the probe fails without it, even when the command succeeded. */

@@ -2,6 +2,7 @@ import type { Command } from "../../core/process/command.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import type { LiveView } from "../../sampler/sampler.ts";
 import type { RaisedWall } from "../launch/wall.ts";
+import type { ServiceRequest } from "../service/service-run.ts";
 
 /** One run to measure. */
 export interface MeasureRequest {
@@ -38,6 +39,8 @@ export interface MeasureRequest {
   readonly onProgress?: (view: LiveView) => void;
   /** Whether processes of the command load the probe. The caller checks that one did. */
   readonly probe: "auto" | "off" | "require";
+  /** Present where the command is a service, which is put under load and then stopped. */
+  readonly service?: ServiceRequest | undefined;
   /** Java virtual machines are made to collect their heaps all the time, so peaks are lower. Default false. */
   readonly collect?: boolean;
   /** The probe may write to the command's stderr. */

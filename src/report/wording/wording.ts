@@ -85,12 +85,15 @@ export function exitText(exit: ExitState): string {
       return `interrupted by ${exit.signal}`;
     case "not-started":
       return `not started: ${exit.message}`;
+    case "stopped":
+      return `stopped by ${exit.signal} after the load`;
   }
 }
 
 /** How the last run that did not succeed ended; null when every run succeeded. */
 export function failedExit({ runs }: ScenarioReport): ExitState | null {
-  return runs.findLast(({ info }) => info.exit.kind !== "exited" || info.exit.code !== 0)?.info.exit ?? null;
+  const isWhole = (exit: ExitState): boolean => exit.kind === "stopped" || (exit.kind === "exited" && exit.code === 0);
+  return runs.findLast(({ info }) => !isWhole(info.exit))?.info.exit ?? null;
 }
 
 export function differenceText(difference: FingerprintDifference): string {

@@ -3,6 +3,7 @@ import type { DeepReadonly } from "../../core/json.ts";
 import { METRICS } from "./metrics.ts";
 import { OutOfMemorySchema } from "./out-of-memory.ts";
 import { RecordedDeviceSchema } from "./recorded-device.ts";
+import { ServiceSchema } from "./service.ts";
 
 const text = v.string();
 const digits = v.pipe(text, v.regex(/^-?\d{1,20}$/));
@@ -19,6 +20,8 @@ const ExitSchema = v.variant("kind", [
   v.object({ kind: v.literal("timeout"), after_s: v.number() }),
   v.object({ kind: v.literal("interrupted"), signal: text }),
   v.object({ kind: v.literal("not-started"), code: text, message: text }),
+  /** A service, which runs until the gate has measured enough. */
+  v.object({ kind: v.literal("stopped"), signal: text }),
 ]);
 export type ExitState = DeepReadonly<v.InferOutput<typeof ExitSchema>>;
 
@@ -211,6 +214,8 @@ export const RecordingInfoSchema = v.object({
   processes: v.optional(RolesSchema),
   /** Files in RAM that outlive the command; absent = not known. */
   left_behind: v.optional(LeftBehindSchema),
+  /** Load and rest of a service; absent for a command that ends by itself. */
+  service: v.optional(ServiceSchema),
 });
 export type RecordingInfo = DeepReadonly<v.InferOutput<typeof RecordingInfoSchema>>;
 export type Fingerprint = RecordingInfo["fingerprint"];

@@ -1,0 +1,58 @@
+import { messageOf, usageError } from "../core/errors.ts";
+import type { Command } from "../core/process/command.ts";
+import { type Load, PORT_PLACE, type Ready, type ServicePlan } from "../telemetry/recording/service.ts";
+import type { ConfigScenario, ConfigService } from "./schema.ts";
+
+/** Requests of a cycle, connections and rest where the scenario does not say. */
+const USUAL = { requests: 2000, concurrency: 4, restS: 5 } as const;
+
+/** A command as the config file writes it: text for a shell, or words. */
+export const commandOf = (run: ConfigScenario["run"]): Command =>
+  typeof run === "string" ? { kind: "shell", script: run } : { kind: "argv", argv: run };
+
+function readyOf(ready: ConfigService["ready"]): Ready {
+  if (typeof ready === "number" || /^\d{1,5}$/.test(ready) || ready === PORT_PLACE)
+    return { kind: "port", port: String(ready) };
+  return /^https?:\/\//.test(ready) ? { kind: "url", url: ready } : { kind: "line", text: ready };
+}
+
+function loadOf({ load, requests }: ConfigService): Load {
+  if (typeof load === "string" || Array.isArray(load)) {
+    if (typeof requests === "number")
+      throw usageError(
+        "SERVICE_REQUESTS_INVALID",
+        "requests is a number, but a command makes the load",
+        'Give the command the number itself, and write a pattern such as "(\\\\d+) requests" that finds it in its output.',
+      );
+    const pattern = requests ?? null;
+    try {
+      // One that is not valid throws.
+      if (pattern !== null && !new RegExp(`${pattern}|()`).test("")) throw new Error("it matches nothing");
+    } catch (error) {
+      throw usageError("SERVICE_REQUESTS_INVALID", `requests is not a pattern: ${messageOf(error)}`);
+    }
+    return { kind: "command", command: commandOf(load), pattern };
+  }
+  if (typeof requests === "string")
+    throw usageError(
+      "SERVICE_REQUESTS_INVALID",
+      "requests is a text, but the gate itself makes the load",
+      "Give the number of requests of a cycle.",
+    );
+  const { url, method = "GET", headers = {}, body = null, concurrency = USUAL.concurrency, rate = null } = load;
+  const http = { url, method, headers, body, concurrency, rate };
+  return { kind: "http", http, requests: requests ?? USUAL.requests };
+}
+
+/** The plan of a service. @throws GateError SERVICE_REQUESTS_INVALID (usage) */
+export function servicePlan(service: ConfigService): ServicePlan {
+  const { rest = USUAL.restS, cycles = "auto", reset, stop = "SIGTERM" } = service;
+  return {
+    ready: readyOf(service.ready),
+    load: loadOf(service),
+    restS: typeof rest === "number" ? rest : Number.parseFloat(rest),
+    cycles: cycles === "auto" ? null : cycles,
+    reset: reset === undefined ? null : commandOf(reset),
+    stop,
+  };
+}

@@ -1,0 +1,120 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "../../core/process/command.ts";
+import type { Environment } from "../../core/process/environment.ts";
+import type { Sampler } from "../../sampler/sampler.ts";
+import type { ExitState } from "../../telemetry/recording/model.ts";
+import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
+import { PORT_PLACE, type RecordedService, type ServicePlan } from "../../telemetry/recording/service.ts";
+import { STEP_FILE } from "../environment/probe-environment.ts";
+import { MARKER_VARIABLE, scrubEnvironment } from "../environment/scrub-environment.ts";
+import type { Launched, Wall } from "../launch/start-in-session.ts";
+import { randomId } from "../session/session.ts";
+import { driveService, planAt } from "./drive-service.ts";
+import { freePort } from "./ready.ts";
+
+/** A service to measure, and when enough was measured. */
+export interface ServiceRequest {
+  readonly plan: ServicePlan;
+  /** @param levels what was held at each rest, bytes */
+  readonly isDecided: (levels: readonly number[]) => boolean;
+}
+
+/** Characters of output in which a line is looked for that says that the service is ready. */
+const MAX_PRINTED = 256 * 1024;
+
+/** A service that drains its connections when it is told to stop is given this long. */
+const MAX_STOP_MS = 10_000;
+
+/** The end of a process is reported within this time of its last answer. */
+const DEATH_MS = 500;
+
+/** The service of one run: its port, its load, its end. */
+export class ServiceRun {
+  readonly #plan: ServicePlan;
+  readonly #isDecided: ServiceRequest["isDecided"];
+  readonly #port: number | null;
+  readonly #over = new AbortController();
+  #driven: Promise<void> | undefined;
+  #record: RecordedService;
+  #printed = "";
+
+  private constructor({ plan, isDecided }: ServiceRequest, port: number | null) {
+    this.#plan = port === null ? plan : planAt(plan, port);
+    this.#isDecided = isDecided;
+    this.#port = port;
+    this.#record = { port, rests: [], requests: null, failed: 0, failures: [] };
+  }
+
+  /** @param command of the service: one of its words, or of the plan's, may stand for a port */
+  static async of(request: ServiceRequest, command: Command): Promise<ServiceRun> {
+    const hasPort = JSON.stringify([request.plan, command]).includes(PORT_PLACE);
+    return new ServiceRun(request, hasPort ? await freePort() : null);
+  }
+
+  /** The arguments with the port in its place. */
+  argv(argv: readonly string[]): readonly string[] {
+    return argv.map((word) => word.replaceAll(PORT_PLACE, String(this.#port)));
+  }
+
+  /** Takes output of the service. */
+  print(chunk: Uint8Array): void {
+    if (this.#plan.ready.kind === "line")
+      this.#printed = (this.#printed + Buffer.from(chunk).toString("utf8")).slice(-MAX_PRINTED);
+  }
+
+  /**
+   * Resolves when the load is over and the service is to be stopped; rejects when a load cannot be started.
+   * @param caller the gate's environment  @param extra variables of the scenario
+   */
+  drive(
+    { cwd, wall, directory }: { readonly cwd: string; readonly wall: Wall | null; readonly directory: string },
+    caller: Environment,
+    extra: Readonly<Record<string, string>>,
+    sampler: Pick<Sampler, "live" | "monotonicStartNs">,
+  ): Promise<ExitState> {
+    const id = randomId();
+    const { env } = scrubEnvironment(caller, extra, id);
+    const stepFile = path.join(directory, PROBE_FOLDER, STEP_FILE);
+    let canWrite = true;
+    const driven = driveService(this.#plan, {
+      beside: { cwd, wall, env, marker: `${MARKER_VARIABLE}=${id}`, signal: this.#over.signal },
+      elapsedNs: () => Number(process.hrtime.bigint() - sampler.monotonicStartNs),
+      heldBytes: () => sampler.live().hostBytes,
+      printed: () => this.#printed,
+      reached: (requests) => {
+        if (!canWrite) return;
+        try {
+          writeFileSync(stepFile, String(requests));
+        } catch {
+          // Without a probe there is no such file, and the rests have the numbers.
+          canWrite = false;
+        }
+      },
+      isDecided: this.#isDecided,
+    });
+    this.#driven = driven.then(async (record) => {
+      this.#record = { port: this.#port, ...record };
+      // A service that has died is what went wrong, not its load.
+      if (record.problem !== undefined) await sleep(DEATH_MS, null, { ref: false });
+    });
+    return this.#driven.then(() => ({ kind: "stopped", signal: this.#plan.stop }));
+  }
+
+  /** Ends the load, and waits until it has ended. */
+  async finish(): Promise<RecordedService> {
+    this.#over.abort();
+    await this.#driven?.catch(() => {});
+    return this.#record;
+  }
+
+  /** Asks the service to end. @returns a note when it had to be killed, else null */
+  async stop(launched: Launched): Promise<string | null> {
+    launched.send(this.#plan.stop === "SIGINT" ? "i" : "t");
+    const ended = await Promise.race([launched.ended.then(() => true), sleep(MAX_STOP_MS, false, { ref: false })]);
+    if (ended) return null;
+    launched.send("k");
+    return `the service did not end within ${MAX_STOP_MS / 1000} s of ${this.#plan.stop} and was killed`;
+  }
+}
