@@ -114,8 +114,8 @@ const PUBLISHED: Readonly<Record<string, Published>> = {
 const CONVERSION: ConversionConfig = {
   target: "draft-2020-12",
   typeMode: "input",
-  // JSON has no infinities, so a finite number is any number.
-  ignoreActions: ["finite"],
+  // JSON has no infinities, so a finite number is any number. Which of two keys is given only the parser checks.
+  ignoreActions: ["finite", "check"],
   overrideSchema: ({ valibotSchema: one }) =>
     isRecord(one) ? recordSchema(one) : isTuple(one) ? tupleSchema(one) : null,
 };

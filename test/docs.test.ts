@@ -79,12 +79,12 @@ describe("the documentation", () => {
     expect(read("README.md")).toContain("(docs/README.md)");
   });
 
-  it("the documentation has at most 23,000 words outside its generated parts", () => {
+  it("the documentation has at most 24,000 words outside its generated parts", () => {
     const written = /<!-- [^\n]*-->\n[\s\S]*?<!-- (?:end of [^\n]*|\w+: end) -->/g;
     const words = PAGES.filter((page) => /^docs\/[\w-]+\.md$/.test(page)).map(
       (page) => read(page).replace(written, "").split(/\s+/).filter(Boolean).length,
     );
-    expect(words.reduce((sum, count) => sum + count, 0)).toBeLessThan(23_000);
+    expect(words.reduce((sum, count) => sum + count, 0)).toBeLessThan(24_000);
   });
 
   it("defines each term of the glossary once", () => {

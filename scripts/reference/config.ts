@@ -24,7 +24,19 @@ interface Node {
 const MEANINGS: Readonly<Record<string, string>> = {
   schema: "Version of the file",
   "scenarios[].name": "Name of the scenario, which its baseline is stored under",
-  "scenarios[].run": "The command: text for `sh -c`, or a list that is started without a shell",
+  "scenarios[].run":
+    "The command, unless there is a `service`: text for `sh -c`, or a list that is started without a shell",
+  "scenarios[].service.start":
+    "In place of `run`: the command of a [service](services.md), which the gate stops. `{PORT}` stands for a free port in every text of the service",
+  "scenarios[].service.ready": "Sign that it takes requests: a URL, a port, or a text that it prints",
+  "scenarios[].service.load":
+    "What sends the requests of a cycle: a command, or `{ url, method, headers, body, concurrency, rate }`",
+  "scenarios[].service.requests":
+    "Requests of a cycle; for a command, a pattern whose first group is their number in its output",
+  "scenarios[].service.rest": "Time without load after each cycle, at whose end the memory is judged",
+  "scenarios[].service.cycles": "Number of cycles; `auto` stops when they decide",
+  "scenarios[].service.reset": "Command before each rest",
+  "scenarios[].service.stop": "Signal that ends the service",
   "scenarios[].cwd": "Working directory, relative to this file",
   "scenarios[].env": "Variables of the command",
   "scenarios[].budget": "Absolute limits on peaks, such as `{ host: 2GiB }`",
@@ -50,6 +62,10 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   "policy.unjudged": "`fail`, in the Action `warn`",
   baseline: "`file:baselines`, in the Action [two](github-action.md#inputs)",
   "report.csv": "`false`",
+  "scenarios[].service.requests": "2000",
+  "scenarios[].service.rest": "`5s`",
+  "scenarios[].service.cycles": "`auto`",
+  "scenarios[].service.stop": "`SIGTERM`",
 };
 
 const RUN = new Map<string, (typeof RUN_OPTION_ENTRIES)[number][1]>(RUN_OPTION_ENTRIES);
@@ -60,11 +76,12 @@ function allowedValue(node: Node): string {
   if (node.enum !== undefined) return node.enum.map((one) => `\`${one}\``).join(", ");
   if (node.anyOf !== undefined) {
     const [first, second] = node.anyOf;
-    const isSize = node.anyOf.length === 2 && first?.type === "string" && second?.type === "integer";
+    const isSize = node.anyOf.length === 2 && first?.type === "string" && second?.minimum === 0;
     return isSize ? "size" : node.anyOf.map(allowedValue).join(" or ");
   }
   if (node.type === "array") return `list of ${plural(node.items)}${upTo(node.maxItems)}`;
   if (node.type === "object") {
+    if (node.properties !== undefined) return "mapping";
     const { propertyNames, additionalProperties } = node;
     const values =
       additionalProperties === false || additionalProperties === undefined ? "" : allowedValue(additionalProperties);

@@ -4,8 +4,8 @@ import { codeOf, GateError, invalidInput, messageOf } from "../core/errors.ts";
 import { readBounded, TOO_LARGE } from "../core/files.ts";
 import { didYouMean } from "../core/text.ts";
 import { parseBudget, parseHorizon } from "./options.ts";
-import { servicePlan } from "./service-plan.ts";
 import { type ConfigFile, type ConfigScenario, ConfigSchema, ScenarioSchema, ServiceSchema } from "./schema.ts";
+import { servicePlan } from "./service-plan.ts";
 
 /**
  * Maximum tokens, several for each key and value. The parser's memory grows with them, and its time with their square:
@@ -140,13 +140,10 @@ export function parseConfig(text: string, where: string): ConfigFile {
   }
   const refuse = (path: Path, problem: string, hint?: string) =>
     invalidInput("CONFIG_INVALID", `${at(path)}: ${problem}`, where, hint);
-  const scenarios = result.output.scenarios.map(({ run: own, ...scenario }, index): ConfigScenario => {
-    const run = own ?? scenario.service?.start;
-    const path = ["scenarios", index];
-    if (run === undefined) throw refuse(path, `${path.join(".")} has neither run nor service`);
-    if (own !== undefined && scenario.service !== undefined)
-      throw refuse([...path, "run"], `${path.join(".")} has both run and service`, "A service's command is its `start`.");
-    return { ...scenario, run };
+  // The command of a service is its start.
+  const scenarios = result.output.scenarios.flatMap((scenario): ConfigScenario[] => {
+    const run = scenario.run ?? scenario.service?.start;
+    return run === undefined ? [] : [{ ...scenario, run }];
   });
   const config = { ...result.output, scenarios };
   checkValues(config, refuse);

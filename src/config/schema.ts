@@ -19,8 +19,7 @@ const program = v.pipe(
 );
 
 const command = v.union([names, v.pipe(v.array(v.string()), v.minLength(1, "must not be empty"))]);
-const whole = (least: number, most: number) =>
-  v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
+const whole = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
 
 /** What the gate's own generator sends. */
 const HttpLoadSchema = v.strictObject({
@@ -40,7 +39,9 @@ export const ServiceSchema = v.strictObject({
   load: v.union([HttpLoadSchema, command]),
   /** Requests of a cycle; of a load command, a pattern that finds their number in its output. */
   requests: v.optional(v.union([whole(1, 10_000_000), names])),
-  rest: v.optional(v.union([seconds, v.pipe(v.string(), v.regex(/^\d+(?:\.\d+)?s$/, 'must be seconds, such as "5s"'))])),
+  rest: v.optional(
+    v.union([seconds, v.pipe(v.string(), v.regex(/^\d+(?:\.\d+)?s$/, 'must be seconds, such as "5s"'))]),
+  ),
   cycles: v.optional(v.union([v.literal("auto"), whole(4, 100)])),
   reset: v.optional(command),
   stop: v.optional(v.picklist(["SIGTERM", "SIGINT"])),
@@ -85,7 +86,16 @@ export type KnownLeak = v.InferOutput<typeof KnownLeakSchema>;
 /** `stormlog-gate.yml`, schema `stormlog.config/1`. Unknown keys are refused: a misspelt budget must not be missing. */
 export const ConfigSchema = v.strictObject({
   schema: v.optional(v.literal("stormlog.config/1")),
-  scenarios: v.pipe(v.array(ScenarioSchema), v.minLength(1, "must not be empty")),
+  scenarios: v.pipe(
+    v.array(
+      v.pipe(
+        ScenarioSchema,
+        v.check(({ run, service }) => run !== undefined || service !== undefined, "has neither run nor service"),
+        v.check(({ run, service }) => run === undefined || service === undefined, "has both run and service"),
+      ),
+    ),
+    v.minLength(1, "must not be empty"),
+  ),
   baseline: v.optional(baselineSpec),
   policy: v.optional(
     v.strictObject({

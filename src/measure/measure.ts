@@ -23,7 +23,7 @@ import { ProcessTree } from "./launch/process-tree.ts";
 import type { CommandEnd, Launched, Wall } from "./launch/start-in-session.ts";
 import { endLeftovers, stopTree } from "./launch/stop-tree.ts";
 import { wallOfRun } from "./launch/wall.ts";
-import { ServiceRun } from "./service/service-run.ts";
+import type { ServiceRun } from "./service/service-run.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { ProgramNames } from "./session/program-names.ts";
 import { RamFiles } from "./session/ram-files.ts";
@@ -142,9 +142,15 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   const killsBefore = machineKillsNow();
   const written = probe === null ? null : path.join(request.directory, PROBE_FOLDER);
   const wall = request.wall === undefined ? null : wallOfRun(request.wall, request.directory, written);
-  const service = request.service === undefined ? null : await ServiceRun.of(request.service, request.command);
+  const service = await serviceOf(request);
   const known = { request, argv, env, marker: variable, describe, probe, setup, info, log };
   return { ...known, killsBefore, ramFiles, service, wall };
+}
+
+async function serviceOf({ service, command }: MeasureRequest): Promise<ServiceRun | null> {
+  if (service === undefined) return null;
+  const { ServiceRun } = await import("./service/service-run.ts");
+  return ServiceRun.of(service, command);
 }
 
 async function launchHeld({ request, argv, env, probe, log, service, wall }: PreparedRun): Promise<Launched> {

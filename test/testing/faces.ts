@@ -145,7 +145,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "launch/process-tree.ts",
     "launch/wall.ts",
     "measure.ts",
-    "service/service-run.ts",
     "session/output-tail.ts",
     "session/request.ts",
     "session/run-directory.ts",
@@ -257,6 +256,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "recording/recording-schema.ts",
     "recording/run-files.ts",
     "recording/run-info.ts",
+    "recording/service.ts",
     "run-directory.ts",
   ],
   verdict: [

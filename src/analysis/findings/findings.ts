@@ -2,7 +2,7 @@ import { plural } from "../../core/text.ts";
 import { median } from "../../stats/order-statistics.ts";
 import { formatSize, isCounted, METRIC, metricNoun } from "../../telemetry/recording/metrics.ts";
 import type { AnalysedSeries, SlowGrowth } from "../growth/series-analysis.ts";
-import type { Finding, SeriesAnalysis } from "../series/document.ts";
+import { type Finding, type SeriesAnalysis, stepNoun } from "../series/document.ts";
 import type { StoredFeatures } from "../series/features-schema.ts";
 import { grownAfter, rateAtEnd } from "../trend/slowdown.ts";
 import { type HighestOfJob, locationKey } from "./device-evidence.ts";
@@ -79,7 +79,7 @@ export const where = ({ rank, device, metric }: Pick<SeriesAnalysis, "rank" | "d
 /** Speed of the growth from the first steady sample on. Its product with the span would include the start-up. */
 function rate(analysis: SeriesAnalysis): string {
   if (analysis.slope_bytes_per_step !== null)
-    return `${formatSize(analysis.metric, analysis.slope_bytes_per_step)} per step`;
+    return `${formatSize(analysis.metric, analysis.slope_bytes_per_step)} per ${stepNoun(analysis)}`;
   return analysis.slope_bytes_per_s === null
     ? "an unknown amount"
     : `${formatSize(analysis.metric, analysis.slope_bytes_per_s)}/s`;

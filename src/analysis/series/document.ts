@@ -112,6 +112,10 @@ export type SeriesAnalysis = DeepReadonly<v.InferOutput<typeof SeriesSchema>>;
 /** How the code of a package is on the stack of a line: its own line, called by it, or calling it. */
 const PACKAGE_RELATIONS = ["contains", "called", "calls"] as const;
 
+/** What a series counts as a step. */
+export const stepNoun = (series: Pick<SeriesAnalysis, "growth_bytes_per_request">): "step" | "request" =>
+  series.growth_bytes_per_request === undefined ? "step" : "request";
+
 /** The installed package of a line's memory. Its texts come from the measured machine: escape them where printed. */
 const LinePackageSchema = v.object({
   ecosystem: v.picklist(["python", "node"]),

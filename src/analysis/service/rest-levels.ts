@@ -16,7 +16,10 @@ export interface RestLevels {
 const SETTLED_SHARE = 0.5;
 
 /** The median over the last part of each rest; a rest in which the series was not read is left out. */
-export function restLevels({ timeNs, bytes }: Pick<MetricSeries, "timeNs" | "bytes">, service: RecordedService): RestLevels {
+export function restLevels(
+  { timeNs, bytes }: Pick<MetricSeries, "timeNs" | "bytes">,
+  service: RecordedService,
+): RestLevels {
   const found = service.rests.flatMap(({ at_ns: [begin, end], requests }) => {
     const from = begin + SETTLED_SHARE * (end - begin);
     const held = bytes.filter((value, i) => {

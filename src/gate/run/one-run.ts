@@ -9,7 +9,7 @@ import { formatBytes } from "../../core/units.ts";
 import type { RaisedWall } from "../../measure/launch/wall.ts";
 import { loadReader, measure } from "../../measure/measure.ts";
 import { outputTail } from "../../measure/session/output-tail.ts";
-import type { ServiceRequest } from "../../measure/service/service-run.ts";
+import type { ServiceRequest } from "../../measure/session/request.ts";
 import type { RunReport } from "../../report/model/gate-report.ts";
 import type { RunRole } from "../../report/model/report-schema.ts";
 import type { Recording, RecordingInfo } from "../../telemetry/recording/model.ts";

@@ -1,5 +1,5 @@
 import { outerPhases } from "../../analysis/growth/phases.ts";
-import type { AnalysisDocument, Finding } from "../../analysis/series/document.ts";
+import { type AnalysisDocument, type Finding, stepNoun } from "../../analysis/series/document.ts";
 import { seriesOf, stepPositions } from "../../analysis/series/series.ts";
 import type { Band } from "../../baseline/band.ts";
 import { causesOf, decidingCheck } from "../../report/headline/causes.ts";
@@ -118,7 +118,7 @@ function rateOf(key: SeriesKey, analysis: AnalysisDocument | null): NonNullable<
   const series = analysis?.series.find((one) => sameSeries(one, key));
   const step = series?.slope_bytes_per_step ?? null;
   const second = series?.slope_bytes_per_s ?? null;
-  if (step !== null && step > 0) return { bytes: step, per: "step" };
+  if (series !== undefined && step !== null && step > 0) return { bytes: step, per: stepNoun(series) };
   return second !== null && second > 0 ? { bytes: second, per: "second" } : null;
 }
 

@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { oneLine } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
-import { type HttpLoad, PORT_PLACE, type RecordedService, type ServicePlan } from "../../telemetry/recording/service.ts";
+import {
+  type HttpLoad,
+  PORT_PLACE,
+  type RecordedService,
+  type ServicePlan,
+} from "../../telemetry/recording/service.ts";
 import { argvOf } from "../session/request.ts";
 import { type LoadReport, reportedRequests } from "./load-report.ts";
 import { becomesReady } from "./ready.ts";
@@ -38,7 +43,7 @@ const MAX_BLOCK_BYTES = 24 * 1024 * 1024;
 /** A larger share of failed requests measures how errors are answered. */
 const MAX_FAILED_SHARE = 0.01;
 const MAX_FAILURES = 3;
-/** Hours of load that nobody waits for are refused once the speed is known, from this time of warm-up on. */
+/** Hours of load are refused once the speed is known, from this time of warm-up on. */
 const MAX_LOAD_S = 2 * 3600;
 const MIN_TIMED_S = 1;
 

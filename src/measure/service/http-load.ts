@@ -1,5 +1,5 @@
 // The gate's own load generator, a program of its own: `node load.js REQUESTS LOAD`, where LOAD is an HttpLoad as JSON.
-// Node's HTTP client with connections that are kept open sends more requests than any service under measurement answers.
+// Node's HTTP client with connections that are kept open sends more requests than a service under measurement answers.
 import http from "node:http";
 import https from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,10 @@ const MAX_BODY_CHARACTERS = 160;
 function send(load: HttpLoad, agent: http.Agent): Promise<string | null> {
   const { request } = load.url.startsWith("https:") ? https : http;
   return new Promise((resolve) => {
-    const headers = { ...load.headers, ...(load.body === null ? {} : { "content-length": Buffer.byteLength(load.body) }) };
+    const headers = {
+      ...load.headers,
+      ...(load.body === null ? {} : { "content-length": Buffer.byteLength(load.body) }),
+    };
     const sent = request(load.url, { agent, method: load.method, headers, timeout: MAX_ANSWER_MS }, (answer) => {
       const status = answer.statusCode ?? 0;
       let text = "";

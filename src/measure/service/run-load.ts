@@ -24,7 +24,7 @@ export interface BesideEnd {
 /** Characters kept of an output: the reports of load generators stand at its end. */
 const MAX_OUTPUT = 64 * 1024;
 
-/** Run a command beside the service, which the sampler does not see. @throws GateError LAUNCH_FAILED, COMMAND_INVALID */
+/** Run a command beside the service, outside of what is sampled. @throws GateError LAUNCH_FAILED, COMMAND_INVALID */
 export async function runBeside(
   argv: readonly string[],
   beside: Beside,

@@ -10,21 +10,15 @@ import { PORT_PLACE, type RecordedService, type ServicePlan } from "../../teleme
 import { STEP_FILE } from "../environment/probe-environment.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "../environment/scrub-environment.ts";
 import type { Launched, Wall } from "../launch/start-in-session.ts";
+import type { ServiceRequest } from "../session/request.ts";
 import { randomId } from "../session/session.ts";
 import { driveService, planAt } from "./drive-service.ts";
 import { freePort } from "./ready.ts";
 
-/** A service to measure, and when enough was measured. */
-export interface ServiceRequest {
-  readonly plan: ServicePlan;
-  /** @param levels what was held at each rest, bytes */
-  readonly isDecided: (levels: readonly number[]) => boolean;
-}
-
 /** Characters of output in which a line is looked for that says that the service is ready. */
 const MAX_PRINTED = 256 * 1024;
 
-/** A service that drains its connections when it is told to stop is given this long. */
+/** A service that drains its connections before it stops is given this long. */
 const MAX_STOP_MS = 10_000;
 
 /** The end of a process is reported within this time of its last answer. */
@@ -88,7 +82,7 @@ export class ServiceRun {
         try {
           writeFileSync(stepFile, String(requests));
         } catch {
-          // Without a probe there is no such file, and the rests have the numbers.
+          // A run without a probe lacks the directory, and the rests have the numbers.
           canWrite = false;
         }
       },

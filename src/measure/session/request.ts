@@ -1,8 +1,15 @@
 import type { Command } from "../../core/process/command.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import type { LiveView } from "../../sampler/sampler.ts";
+import type { ServicePlan } from "../../telemetry/recording/service.ts";
 import type { RaisedWall } from "../launch/wall.ts";
-import type { ServiceRequest } from "../service/service-run.ts";
+
+/** A service to measure, and when enough was measured. */
+export interface ServiceRequest {
+  readonly plan: ServicePlan;
+  /** @param levels what was held at each rest, bytes */
+  readonly isDecided: (levels: readonly number[]) => boolean;
+}
 
 /** One run to measure. */
 export interface MeasureRequest {

@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../../analysis/series/document.ts";
+import { type SeriesAnalysis, stepNoun } from "../../analysis/series/document.ts";
 import { cutText } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted, METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
@@ -122,7 +122,7 @@ export function leakAmount(check: Check, found: DecisiveRun | null): string {
   const size = (bytes: number): string => formatSize(check.metric, bytes, "short");
   const perStep = series?.slope_bytes_per_step ?? null;
   const perSecond = series?.slope_bytes_per_s ?? null;
-  if (perStep !== null && perStep > 0) return `${size(perStep)} a step`;
+  if (perStep !== null && perStep > 0) return `${size(perStep)} a ${stepNoun(series ?? {})}`;
   if (perSecond !== null && perSecond > 0) return `${size(perSecond)}/s`;
   const bytes = check.candidate_bytes ?? series?.growth_bytes ?? null;
   const seconds = series?.duration_s ?? null;

@@ -80,7 +80,7 @@ const TimelineSchema = v.object({
         threshold_bytes: v.nullable(number),
         budget_bytes: v.nullable(number),
         /** Rate of a growth that did not pass; absent without one. */
-        growth: v.exactOptional(v.object({ bytes: number, per: v.picklist(["step", "second"]) })),
+        growth: v.exactOptional(v.object({ bytes: number, per: v.picklist(["step", "request", "second"]) })),
       }),
     ),
   ),

@@ -1,4 +1,10 @@
-import type { AnalysisDocument, DriftClass, RanksAnalysis, SeriesAnalysis } from "../../analysis/series/document.ts";
+import {
+  type AnalysisDocument,
+  type DriftClass,
+  type RanksAnalysis,
+  type SeriesAnalysis,
+  stepNoun,
+} from "../../analysis/series/document.ts";
 import { plural } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
 import { formatSize } from "../../telemetry/recording/metrics.ts";
@@ -70,7 +76,7 @@ const MAX_NAMED = 20;
 
 function slope(series: SeriesAnalysis): string {
   if (series.slope_bytes_per_step !== null)
-    return `${formatSize(series.metric, series.slope_bytes_per_step, "delta")}/step`;
+    return `${formatSize(series.metric, series.slope_bytes_per_step, "delta")}/${stepNoun(series)}`;
   return series.slope_bytes_per_s === null ? "–" : `${formatSize(series.metric, series.slope_bytes_per_s, "delta")}/s`;
 }
 

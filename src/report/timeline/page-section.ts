@@ -1,4 +1,4 @@
-import type { SeriesAnalysis } from "../../analysis/series/document.ts";
+import { type SeriesAnalysis, stepNoun } from "../../analysis/series/document.ts";
 import { escapeHtml } from "../../core/escape.ts";
 import { formatDuration } from "../../core/units.ts";
 import { formatSize } from "../../telemetry/recording/metrics.ts";
@@ -256,10 +256,12 @@ function statistics({ runs }: ScenarioReport): string {
   const series = (newestAnalysis(runs)?.series ?? []).slice(0, MAX_CHECKS);
   if (series.length === 0) return "";
   const ranks = new Set(series.map(({ rank }) => rank)).size > 1;
-  const slope = ({ metric, slope_interval: interval, steps }: SeriesAnalysis) =>
-    interval === null
-      ? "–"
-      : `${formatSize(metric, interval[0], "delta")} to ${formatSize(metric, interval[1], "delta")} a ${steps === null ? "second" : "step"}`;
+  const slope = (one: SeriesAnalysis) => {
+    const { metric, slope_interval: interval, steps } = one;
+    if (interval === null) return "–";
+    const unit = steps === null ? "second" : stepNoun(one);
+    return `${formatSize(metric, interval[0], "delta")} to ${formatSize(metric, interval[1], "delta")} a ${unit}`;
+  };
   return table(series, [
     { head: "Series", isText: true, cell: (one) => seriesLabel(one, ranks) },
     { head: "Class", cell: (one) => one.class },

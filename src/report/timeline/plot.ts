@@ -205,7 +205,8 @@ function labelsOf(
       ),
     );
   }
-  const rate = growth === undefined ? "" : `, +${size(growth.bytes)}${growth.per === "step" ? " a step" : "/s"}`;
+  const rate =
+    growth === undefined ? "" : `, +${size(growth.bytes)}${growth.per === "second" ? "/s" : ` a ${growth.per}`}`;
   const points = runs.flat();
   if (points.length > 0)
     labels.push(label(text.name + rate, theme.line, nearLine(points, [0.6, 0.45, 0.75, 0.3], plane)));

@@ -5,7 +5,7 @@ import type { Command } from "../../core/process/command.ts";
 /** Stands for a free port of the machine in all texts of a service, another one in each run. */
 export const PORT_PLACE = "{PORT}";
 
-/** What tells that a service takes requests. */
+/** The sign that a service takes requests. */
 export type Ready =
   | { readonly kind: "url"; readonly url: string }
   /** The port's number, or {@link PORT_PLACE}. */

@@ -1,0 +1,113 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parseConfig } from "../../src/config/load.ts";
+import { gateRequest } from "../../src/config/options.ts";
+import { runGate } from "../../src/gate/run-gate.ts";
+import { answerSentence } from "../../src/report/headline/sentence.ts";
+import { silentPorts } from "../testing/silent-ports.ts";
+import { temporary } from "../testing/temporary.ts";
+
+/** Keeps KEEP bytes a request; FAIL: answers with errors; DIE: ends at its hundredth request. */
+const SERVICE = `
+import { createServer } from "node:http";
+const { KEEP = "0", FAIL, DIE } = process.env;
+const kept = [];
+let requests = 0;
+createServer((request, response) => {
+  requests += 1;
+  if (DIE && requests === 100) process.exit(3);
+  if (Number(KEEP) > 0) kept.push(Buffer.alloc(Number(KEEP), 1));
+  response.statusCode = FAIL ? 503 : 200;
+  response.end(FAIL ? "no database" : "ok");
+}).listen(Number(process.argv[2]), "127.0.0.1", () => console.log("listening"));
+`;
+
+/** Sends 50 requests, and reports them as wrk does. */
+const LOAD = `
+for (let i = 0; i < 50; i += 1) await (await fetch(process.argv[2])).text();
+console.log("50 requests in 0.10s, 1 MB read");
+process.exit(process.env.BREAK ? 9 : 0);
+`;
+
+const KEPT_BYTES = 30 * 1024;
+
+describe("a service", () => {
+  const root = temporary("service");
+  beforeAll(() => {
+    writeFileSync(path.join(root, "service.mjs"), SERVICE);
+    writeFileSync(path.join(root, "load.mjs"), LOAD);
+  });
+
+  const gate = async (name: string, service: string, env: Record<string, string> = {}, settings = "repeats: 1, ") => {
+    const start = JSON.stringify([process.execPath, "service.mjs", "{PORT}"]);
+    const text = `scenarios: [{name: ${name}, ${settings}service: {start: ${start}, ${service}}}]`;
+    const { report } = await runGate(
+      gateRequest({
+        options: { bundle: path.join(root, name), "base-run": "off", baseline: ["none"], attribute: "off" },
+        command: null,
+        config: parseConfig(text, "stormlog-gate.yml"),
+        root,
+        defaultBaselines: [],
+        defaultUnjudged: "warn",
+        argv: [],
+        env: { PATH: process.env.PATH, ...env },
+      }),
+      silentPorts(),
+    );
+    const [scenario] = report.scenarios;
+    const [run] = scenario?.runs ?? [];
+    if (scenario === undefined || run === undefined) throw new Error("one run of one scenario was asked for");
+    const host = run.analysis?.series.find(({ metric }) => metric === "host");
+    return { scenario, run, host, sentence: answerSentence(scenario) };
+  };
+
+  const ready = 'ready: "http://127.0.0.1:{PORT}/"';
+  const load = 'load: {url: "http://127.0.0.1:{PORT}/"}, requests: 400, rest: 0.5s';
+
+  it("fails by what a request leaves, and is stopped when its cycles have shown it", async () => {
+    const { scenario, run, host, sentence } = await gate(
+      "leaky",
+      `${ready}, ${load}`,
+      { KEEP: String(KEPT_BYTES) },
+      "",
+    );
+    expect([scenario.verdict, sentence]).toEqual(["fail", expect.stringMatching(/^Leak of .* KiB a request/)]);
+    expect(host?.class).toBe("leak");
+    expect(host?.growth_bytes_per_request).toBeGreaterThan(0.95 * KEPT_BYTES);
+    expect(host?.growth_bytes_per_request).toBeLessThan(1.1 * KEPT_BYTES);
+    expect(run.info.exit).toEqual({ kind: "stopped", signal: "SIGTERM" });
+  });
+
+  it("has no growth where a request leaves nothing", async () => {
+    const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`);
+    expect(scenario.verdict).not.toBe("fail");
+    expect(["flat", "plateau", "shrink"]).toContain(host?.class);
+    expect(run.info.service?.rests).toHaveLength(7);
+    expect(run.info.service?.requests).toBe(run.info.service?.rests.at(-1)?.requests);
+  });
+
+  it("is not judged where its answers are errors, which the report shows", async () => {
+    const { scenario, run } = await gate("errors", `ready: listening, ${load}`, { FAIL: "1" });
+    expect(scenario.kind).not.toBe("judged");
+    expect(run.info.service?.problem).toMatchObject({ code: "SERVICE_ERRORS" });
+    expect(JSON.stringify(scenario)).toContain("503 Service Unavailable: no database");
+  });
+
+  it("that dies under load has failed by its own end, not by that of the load", async () => {
+    const { scenario, run } = await gate("dies", `ready: "{PORT}", ${load}`, { DIE: "1" });
+    expect(run.info.exit).toEqual({ kind: "exited", code: 3 });
+    expect(JSON.stringify(scenario)).toContain("exited with status 3");
+  });
+
+  it("takes its load from a command, whose report has the number of requests", async () => {
+    const command = JSON.stringify([process.execPath, "load.mjs", "http://127.0.0.1:{PORT}/"]);
+    const { run } = await gate("command", `${ready}, load: ${command}, rest: 0.2, cycles: 4`);
+    expect(run.info.service?.rests.map(({ requests }) => requests)).toEqual([50, 100, 150, 200, 250]);
+    const broken = await gate("broken", `${ready}, load: ${command}, rest: 0.2, cycles: 4`, { BREAK: "1" });
+    expect(broken.run.info.service?.problem).toMatchObject({
+      code: "SERVICE_LOAD_FAILED",
+      message: expect.stringContaining("exited with status 9: 50 requests in"),
+    });
+  });
+});
