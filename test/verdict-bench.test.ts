@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { wilsonInterval } from "../bench/shared/wilson.ts";
 import { CachingAllocator } from "../bench/verdict/corpus/allocator.ts";
 import { injection, LEAK_SHAPES } from "../bench/verdict/corpus/inject.ts";
 import { HEALTHY, LEAKING, runProgram } from "../bench/verdict/corpus/synthetic.ts";
 import { minGrowth } from "../bench/verdict/parts/efficiency.ts";
 import { seeded } from "../bench/verdict/random.ts";
 import { tracemlBands } from "../bench/verdict/rules/published.ts";
-import { wilsonInterval } from "../src/stats/wilson.ts";
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
@@ -57,7 +57,10 @@ describe("the corpus", () => {
 
 describe("the reference values", () => {
   it("wilsonInterval and minGrowth return the known reference values", () => {
+    // As statsmodels' proportion_confint(method="wilson") gives them.
     expect(wilsonInterval({ hits: 0, tries: 448 })[1]).toBeCloseTo(0.0085, 4);
+    expect(wilsonInterval({ hits: 20, tries: 20 })).toEqual([expect.closeTo(0.8389, 4), 1]);
+    expect(wilsonInterval({ hits: 1, tries: 10 })).toEqual([expect.closeTo(0.0179, 4), expect.closeTo(0.4042, 4)]);
     expect(minGrowth(300, 0)).toBeCloseTo(0.72, 2);
     expect(minGrowth(300, 0.9)).toBeCloseTo(2.87, 2);
   });

@@ -1,4 +1,4 @@
-import { wilsonInterval } from "../../src/stats/wilson.ts";
+import { wilsonInterval } from "../shared/wilson.ts";
 
 /** Hits among tries. */
 export interface Share {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
 import { withSection } from "../../bench/shared/section.ts";
-import { wilsonInterval } from "../../src/stats/wilson.ts";
+import { wilsonInterval } from "../../bench/shared/wilson.ts";
 
 export const SOAK_RESULTS = "docs/evidence/soak.json";
 export const EVIDENCE_PAGE = "docs/evidence.md";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { emptyState, type NightlyEntry, parseState, serializeState, withSessions, withTrials } from "./state.ts";
+import { emptyState, type NightlyEntry, parseState, serializeState, withSessions } from "./state.ts";
 
 const night = (session: string, level = 1): NightlyEntry => ({
   time: "2026-11-21T03:17:00Z",
@@ -28,23 +28,13 @@ describe("the state of nightly runs", () => {
     expect(withSessions(once, [night("a", 2)]).nights).toEqual([night("a", 2)]);
   });
 
-  it("the state drops the oldest nightly runs and trials to stay within its size", () => {
+  it("the state drops the oldest nightly runs to stay within its size", () => {
     let state = emptyState();
     for (let at = 0; at < 1000; at += 1) {
-      const trial = {
-        time: "",
-        scenario: "train",
-        kind: "canary" as const,
-        failed: false,
-        injected_bytes: 0,
-        metric: "host",
-        runs: 1,
-      };
-      state = withTrials(withSessions(state, [night(`n${at}`)]), [trial]);
+      state = withSessions(state, [night(`n${at}`)]);
     }
     expect(state.nights).toHaveLength(600);
     expect(state.nights.at(-1)?.session).toBe("n999");
-    expect(state.trials).toHaveLength(400);
     expect(Buffer.byteLength(serializeState(state))).toBeLessThan(300_000);
   });
 

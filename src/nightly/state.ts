@@ -83,19 +83,6 @@ const NightlyEntrySchema = v.object({
   growth_bytes: bytes,
 });
 
-export const TrialSchema = v.object({
-  time: v.string(),
-  scenario: v.string(),
-  kind: v.picklist(["canary", "peak", "growth"]),
-  /** The verdict was "fail". */
-  failed: v.boolean(),
-  /** Memory allocated next to the command; 0 for the canary. */
-  injected_bytes: count,
-  /** Metric it was judged on. */
-  metric: v.string(),
-  runs: count,
-});
-
 export const NightlyStateSchema = v.object({
   schema: v.literal(NIGHTLY_SCHEMA),
   promotion: v.object({
@@ -104,17 +91,15 @@ export const NightlyStateSchema = v.object({
     promoted_iso: v.nullable(v.string()),
   }),
   nights: v.array(NightlyEntrySchema),
-  trials: v.array(TrialSchema),
 });
 
 export type NightlyEntry = v.InferOutput<typeof NightlyEntrySchema>;
-export type Trial = v.InferOutput<typeof TrialSchema>;
 /** `stormlog.nightly/1`: the history of the nightly runs of one gate. It is reported, and never used for a verdict. */
 export type NightlyState = v.InferOutput<typeof NightlyStateSchema>;
 
 /** The state before the first nightly run. */
 export function emptyState(): NightlyState {
-  return { schema: NIGHTLY_SCHEMA, promotion: { ...FIRST_NIGHT }, nights: [], trials: [] };
+  return { schema: NIGHTLY_SCHEMA, promotion: { ...FIRST_NIGHT }, nights: [] };
 }
 
 /** A state read back: usable, of a newer version (which must not be written over), or broken (which may). */
@@ -146,13 +131,8 @@ export function withSessions(state: NightlyState, nights: readonly NightlyEntry[
   return { ...state, nights: [...state.nights.filter((one) => !ours.has(name(one))), ...nights].slice(-600) };
 }
 
-export function withTrials(state: NightlyState, trials: readonly Trial[]): NightlyState {
-  // Trials of the self-test behind the published rates.
-  return { ...state, trials: [...state.trials, ...trials].slice(-400) };
-}
-
 /** The text of the file, one line for each entry, so that it reads like a log. */
-export function serializeState({ schema, promotion, nights, trials }: NightlyState): string {
-  const lines = (list: readonly object[]): string => list.map((one) => `\n${JSON.stringify(one)}`).join(",");
-  return `{"schema":${JSON.stringify(schema)},"promotion":${JSON.stringify(promotion)},\n"nights":[${lines(nights)}],\n"trials":[${lines(trials)}]}\n`;
+export function serializeState({ schema, promotion, nights }: NightlyState): string {
+  const lines = nights.map((one) => `\n${JSON.stringify(one)}`).join(",");
+  return `{"schema":${JSON.stringify(schema)},"promotion":${JSON.stringify(promotion)},\n"nights":[${lines}]}\n`;
 }

@@ -117,16 +117,9 @@ describe.skipIf(process.platform !== "linux")("a refresh under unusual condition
     expect(names).toContain("work.cjs");
   }, 90_000);
 
-  it("a refresh runs a self-test of the gate, and read-mode reports whether the gate blocks", async () => {
-    const tested = await here.refresh({ mode: "advisory", "self-test": "true" });
-    expect(tested.code, tested.log).toBe(0);
-    // The self-test ran the unchanged program, and the program with memory held beside it.
-    const badge = JSON.parse(here.onRef("self-test.json")) as Record<string, unknown>;
-    expect(Object.keys(badge).sort()).toEqual(["color", "label", "message", "schemaVersion"]);
-    expect(badge.message).toMatch(/^finds [12]\/[12], false alarms 0\/1$/);
-    expect(here.onRef("self-test.md")).toContain("| injected peak");
-    expect(tested.summary).toContain("the unchanged program was not reported as a regression");
-    expect(tested.summary).toMatch(/an injected peak of [\d.]+ MiB was found/);
+  it("read-mode reports whether the gate blocks", async () => {
+    const measured = await here.refresh({ mode: "advisory" });
+    expect(measured.code, measured.log).toBe(0);
     const answer = await here.refresh(
       { "read-mode": "true", token: "readonly" },
       { GITHUB_EVENT_NAME: "pull_request" },

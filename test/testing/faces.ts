@@ -151,7 +151,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "session/session.ts",
   ],
   merge: ["merge-bundles.ts", "merge-legs.ts", "merge-sections.ts"],
-  nightly: ["compositions.ts", "nightly-run.ts", "self-test.ts", "state.ts"],
+  nightly: ["compositions.ts", "nightly-run.ts", "state.ts"],
   report: [
     "bundle/bundle-files.ts",
     "bundle/bundle-lock.ts",
@@ -170,7 +170,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "headline/sentence.ts",
     "markdown/comment-markdown.ts",
     "markdown/markdown-text.ts",
-    "markdown/self-test-page.ts",
     "markdown/summary-markdown.ts",
     "model/decisive-run.ts",
     "model/gate-report.ts",

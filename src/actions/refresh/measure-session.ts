@@ -13,15 +13,7 @@ import { acceptedOnMain } from "../../github/pull-request/acceptances.ts";
 import type { GitData } from "../../github/repository/git-data-client.ts";
 import { openRefStore } from "../../github/repository/ref-store.ts";
 import { keepCompositions, measureCompositions } from "../../nightly/compositions.ts";
-import {
-  type Breach,
-  type NightlyRun,
-  type NightlyScenario,
-  runNightly,
-  storeMeasured,
-} from "../../nightly/nightly-run.ts";
-import { selfTest } from "../../nightly/self-test.ts";
-import type { Trial } from "../../nightly/state.ts";
+import { type Breach, type NightlyRun, runNightly, storeMeasured } from "../../nightly/nightly-run.ts";
 import { covers } from "../../verdict/difference.ts";
 import { freeBundleDirectory } from "../bundle-directory.ts";
 import { withStopCommands } from "../stop-commands.ts";
@@ -149,32 +141,6 @@ function nightlyOptions({ action, settings }: Refresh, store: BaselineStore, ask
   };
 }
 
-/** What the next gate compares with: the approved runs, including the new ones when they were approved. */
-function nextBaseline({ sessionOutcome, older, night }: NightlyScenario) {
-  if (!joinedBaseline({ sessionOutcome })) return null;
-  const before = sessionOutcome.kind === "epoch" ? [] : (older?.runs ?? []);
-  return { ...night, runs: [...before, ...night.runs] };
-}
-
-/** The self-test of every scenario that joined the baseline. */
-async function selfTests({ settings, request }: Refresh, nightly: NightlyRun, ports: GatePorts) {
-  const trials: Trial[] = [];
-  const notes: string[] = [];
-  const { session, commit } = nightly.outcome.report;
-  for (const one of settings.selfTest ? nightly.scenarios : []) {
-    if (ports.interrupt.aborted) break;
-    const baseline = nextBaseline(one);
-    if (baseline === null) {
-      notes.push(`${one.report.scenario}: no self-test, because the session did not join the baseline`);
-      continue;
-    }
-    const tested = await selfTest(request, one.scenario, { baseline, session, commit }, ports);
-    trials.push(...tested.trials);
-    notes.push(...tested.notes);
-  }
-  return { trials, notes };
-}
-
 /** Measure a session and judge it. A session for another job is stored in this process alone. */
 async function measure(here: Refresh): Promise<Omit<CompletedSession, "bundleArtifact">> {
   const { action, settings, request } = here;
@@ -185,11 +151,10 @@ async function measure(here: Refresh): Promise<Omit<CompletedSession, "bundleArt
     // The store that is written is also the one that is read, so that nothing is fetched twice.
     const ports: GatePorts = { ...base, ...(store.kind === "ref" ? { openRef: () => store } : {}) };
     const nightly = await runNightly(request, nightlyOptions(here, store, !staged, ports.log), ports);
-    const { trials, notes } = await selfTests(here, nightly, ports);
     const joined = settings.composition ? nightly.scenarios.filter(joinedBaseline) : [];
-    const { compositions, notes: unmeasured } = await measureCompositions(request, joined, store, ports);
+    const { compositions, notes } = await measureCompositions(request, joined, store, ports);
     const unkept = staged ? [] : await keepCompositions(compositions, joined, store);
-    return { nightly, compositions, trials, notes: [...notes, ...unmeasured, ...unkept] };
+    return { nightly, compositions, notes: [...notes, ...unkept] };
   });
 }
 
@@ -221,7 +186,7 @@ export async function storeHanded(here: Refresh): Promise<CompletedSession> {
   const handed = await downloadSession(await actionsArtifactStore(), ownerOf(here), request);
   const store = sessionStore(here);
   const nightly = await storeMeasured(request, handed, nightlyOptions(here, store, true), new Date());
-  const { compositions, trials, bundleArtifact } = handed;
+  const { compositions, bundleArtifact } = handed;
   const unkept = await keepCompositions(compositions, nightly.scenarios.filter(joinedBaseline), store);
-  return { nightly, compositions, trials, notes: [...handed.notes, ...unkept], bundleArtifact };
+  return { nightly, compositions, notes: [...handed.notes, ...unkept], bundleArtifact };
 }

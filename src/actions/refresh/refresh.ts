@@ -20,7 +20,6 @@ import {
   type Promotion,
   type PromotionPolicy,
   promotionText,
-  type Trial,
 } from "../../nightly/state.ts";
 import { md, table } from "../../report/markdown/markdown-text.ts";
 import { renderSummary } from "../../report/markdown/summary-markdown.ts";
@@ -119,9 +118,8 @@ async function publish(here: Refresh, measured: CompletedSession): Promise<numbe
     await proposeRecords(here, measured, nights);
   }
   const code = exitCode(nightly, mode);
-  const { trials, notes } = measured;
   const promotion = saved?.state.promotion ?? null;
-  const summary = sessionSummary(nightly, { nights, promotion, policy: settings.promotion, trials, notes });
+  const summary = sessionSummary(nightly, { nights, promotion, policy: settings.promotion, notes: measured.notes });
   writeSummary(action.env.GITHUB_STEP_SUMMARY, summary);
   writeSummary(action.env.GITHUB_STEP_SUMMARY, renderGateSummary(action, outcome.report, bundleArtifact));
   logOutcome(action, nightly, code);
@@ -143,11 +141,11 @@ function isCancelled({ signal }: SubAction): boolean {
 
 async function save(
   { action, settings, gitData, ref }: Refresh,
-  { nightly, trials }: CompletedSession,
+  { nightly }: CompletedSession,
 ): Promise<SavedSession | null> {
   const { verdict, generated_at_utc: nowIso } = nightly.outcome.report;
   const entries = nightly.scenarios.map(({ entry }) => entry);
-  const session = { verdict, entries, trials, policy: settings.promotion, nowIso };
+  const session = { verdict, entries, policy: settings.promotion, nowIso };
   const attempt = {
     what: "write the night's history and badge",
     permission: "contents: write",
@@ -239,7 +237,6 @@ interface SummaryContext {
   /** Null when the state could not be read. */
   readonly promotion: Promotion | null;
   readonly policy: PromotionPolicy;
-  readonly trials: readonly Trial[];
   readonly notes: readonly string[];
 }
 
@@ -251,21 +248,12 @@ function sessionSummary(nightly: NightlyRun, context: SummaryContext): string {
     entry.level_bytes === null ? "" : formatBytes(entry.level_bytes),
     md(sessionOutcomeText(sessionOutcome), 300),
   ]);
-  const tries = context.trials.map(
-    ({ scenario, kind, failed, injected_bytes }) =>
-      `- ${md(scenario, 80)}: ${
-        kind === "canary"
-          ? `the unchanged program was ${failed ? "**reported as a regression**" : "not reported as a regression"}`
-          : `an injected ${kind} of ${formatBytes(injected_bytes)} was ${failed ? "found" : "**missed**"}`
-      }`,
-  );
   return [
     "## Memory baselines: nightly session",
     "",
     table(["scenario", "verdict", "peak", "session"], ["l", "l", "r", "l"], rows),
     "",
     ...(context.promotion === null ? [] : [promotionText(context.promotion, context.policy), ""]),
-    ...(tries.length === 0 ? [] : ["### Self-test of the gate", "", ...tries, ""]),
     ...context.notes.map((note) => `- ${md(note, 300)}`),
     ...nightly.scenarios.flatMap(({ report, entry }) => {
       const nights = nightsOf(context.nights, entry);

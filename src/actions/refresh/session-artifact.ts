@@ -6,7 +6,6 @@ import { GateError, invalidInput } from "../../core/errors.ts";
 import { type ArtifactJob, type ArtifactStore, type Upload, uploadRaw } from "../../github/artifacts/artifact.ts";
 import { artifactNames } from "../../github/artifacts/artifact-name.ts";
 import type { Compositions } from "../../nightly/compositions.ts";
-import { type Trial, TrialSchema } from "../../nightly/state.ts";
 import { stormlogReport } from "../../report/documents/envelope.ts";
 import { parseStormlogReport } from "../../report/documents/parse-report.ts";
 import type { GateReport } from "../../report/model/gate-report.ts";
@@ -38,7 +37,6 @@ const SessionSchema = v.strictObject({
     ),
     [],
   ),
-  trials: v.pipe(v.array(TrialSchema), v.maxLength(1000)),
   notes: v.pipe(v.array(v.pipe(v.string(), v.maxLength(2000))), v.maxLength(1000)),
 });
 
@@ -53,7 +51,6 @@ export interface HandedSession {
   readonly report: GateReport;
   readonly envelopes: ReadonlyMap<string, readonly Band[]>;
   readonly compositions: Compositions;
-  readonly trials: readonly Trial[];
   readonly notes: readonly string[];
   /** Artifact with the evidence, of this run. */
   readonly bundleArtifact: number | null;
@@ -66,7 +63,7 @@ export async function uploadSession(
   job: Omit<ArtifactJob, "name">,
   scratch: string,
   { key, commit, attempt }: SessionOwner,
-  { report, envelopes, compositions, trials, notes, bundleArtifact }: HandedSession,
+  { report, envelopes, compositions, notes, bundleArtifact }: HandedSession,
 ): Promise<Upload> {
   const document = {
     schema: SCHEMA,
@@ -77,7 +74,6 @@ export async function uploadSession(
     report: stormlogReport(report),
     envelopes: [...envelopes].map(([scenario, curves]) => ({ scenario, curves })),
     compositions: [...compositions].map(([scenario, peak]) => ({ scenario, peak })),
-    trials,
     notes,
   };
   return uploadRaw({ ...job, name: sessionName(key) }, ".json", scratch, `${JSON.stringify(document)}\n`);
@@ -141,7 +137,6 @@ export async function downloadSession(
     report: held?.report ?? report,
     envelopes: new Map(document.envelopes.map(({ scenario, curves }) => [scenario, curves])),
     compositions: new Map(document.compositions.map(({ scenario, peak }) => [scenario, peak])),
-    trials: document.trials,
     notes: document.notes,
     bundleArtifact: own(document.bundle_artifact),
   };

@@ -10,12 +10,9 @@ import {
   type PromotionPolicy,
   parseState,
   serializeState,
-  type Trial,
   withSessions,
-  withTrials,
 } from "../../nightly/state.ts";
-import { nightlyBadge, selfTestBadge } from "../../report/documents/badge.ts";
-import { selfTestPage, tallyOf } from "../../report/markdown/self-test-page.ts";
+import { nightlyBadge } from "../../report/documents/badge.ts";
 import type { Verdict } from "../../report/model/gate-report.ts";
 import { keyName } from "./settings.ts";
 
@@ -23,7 +20,6 @@ import { keyName } from "./settings.ts";
 export interface SessionResult {
   readonly verdict: Verdict;
   readonly entries: readonly NightlyEntry[];
-  readonly trials: readonly Trial[];
   readonly policy: PromotionPolicy;
   readonly nowIso: string;
 }
@@ -41,8 +37,6 @@ function sessionFiles(key: string) {
   return {
     state: `.nightly/${name}.json`,
     badge: `badge${suffix}.json`,
-    selfTestBadge: `self-test${suffix}.json`,
-    selfTestPage: `self-test${suffix}.md`,
   } as const;
 }
 
@@ -65,7 +59,7 @@ async function readState(gitData: GitData, snapshot: RefSnapshot | null, file: s
   }
 }
 
-/** Add a session, badges and pages to the ref in one commit. @throws GateError NIGHTLY_STATE_NEWER, client errors */
+/** Add a session and the badge to the ref in one commit. @throws GateError NIGHTLY_STATE_NEWER, client errors */
 export async function saveSession(
   gitData: GitData,
   ref: string,
@@ -88,25 +82,13 @@ export async function saveSession(
       `${session.nowIso.slice(0, 19)}Z`,
     );
     const state: NightlyState = {
-      ...withTrials(withSessions(before, session.entries), session.trials),
+      ...withSessions(before, session.entries),
       promotion: { ...promotion },
     };
     saved = { mode: currentMode(before.promotion, session.policy), state };
     const text = new Map([
       [files.state, serializeState(state)],
       [files.badge, nightlyBadge(session.verdict, promotion.mode === "advisory")],
-      ...(state.trials.length === 0
-        ? []
-        : ([
-            [
-              files.selfTestBadge,
-              selfTestBadge({
-                falseAlarms: tallyOf(state.trials, ["canary"]),
-                detections: tallyOf(state.trials, ["peak", "growth"]),
-              }),
-            ],
-            [files.selfTestPage, selfTestPage(state.trials)],
-          ] as const)),
     ]);
     return new Map([...text].map(([name, content]) => [name, Buffer.from(content)]));
   });

@@ -27,7 +27,6 @@ describe("the inputs of a refresh", () => {
       baseline: "ref:refs/stormlog/baselines",
       runs: "auto",
       promotion: { mode: "blocking", promoteAfter: null },
-      selfTest: false,
       composition: false,
       accept: null,
       anchor: "auto",
@@ -59,7 +58,6 @@ describe("the inputs of a refresh", () => {
     { runs: "51" },
     { mode: "strict" },
     { "promote-after": "0" },
-    { "self-test": "maybe" },
     { save: "push" },
     { anchor: "always" },
   ])("inputs of a refresh with a wrong value are refused: %j", (inputs) => {

@@ -33,7 +33,6 @@ export function refreshSettings(input: Input) {
     baseline,
     runs: runs ?? ("auto" as const),
     promotion,
-    selfTest: yes(input, "self-test", "false"),
     /** What the peak of a new level consists of is measured and stored. */
     composition: yes(input, "composition", "false"),
     /** Reason by which whatever is measured becomes the new normal; null = it is judged. */

@@ -1,9 +1,3 @@
-/** Number of hits in a number of tries. */
-export interface Tally {
-  readonly hits: number;
-  readonly tries: number;
-}
-
 /** z of a two-sided 95 % interval. */
 const Z = 1.959963984540054;
 
@@ -12,7 +6,7 @@ const Z = 1.959963984540054;
  * "Probable inference, the law of succession, and statistical inference"). Unlike Wald's interval it is valid for
  * proportions near 0 and 1 and for few tries. [0, 1] without tries.
  */
-export function wilsonInterval({ hits, tries }: Tally): readonly [number, number] {
+export function wilsonInterval({ hits, tries }: Readonly<{ hits: number; tries: number }>): readonly [number, number] {
   if (tries <= 0) return [0, 1];
   const share = hits / tries;
   const spread = (Z * Z) / tries;
@@ -21,12 +15,4 @@ export function wilsonInterval({ hits, tries }: Tally): readonly [number, number
   const low = hits === 0 ? 0 : (middle - half) / (1 + spread);
   const high = hits === tries ? 1 : (middle + half) / (1 + spread);
   return [Math.max(0, low), Math.min(1, high)];
-}
-
-/** "3/40 (2.6 % to 19.9 %)" */
-export function tallyText(tally: Tally): string {
-  if (tally.tries === 0) return "not tried";
-  const [low, high] = wilsonInterval(tally);
-  const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
-  return `${tally.hits}/${tally.tries} (${percent(low)} to ${percent(high)})`;
 }
