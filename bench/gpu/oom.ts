@@ -16,7 +16,6 @@ const WANTED = [
   { name: "output-tail.txt", is: (name: string) => name === "output-tail.txt" },
   { name: "the probe's record", is: (name: string) => /^\d+\.\d+\.oom\.\d+$/.test(name) },
   { name: "the allocator's snapshot", is: (name: string) => name.endsWith(".pickle") },
-  { name: "Stormlog's dump", is: (name: string) => name.startsWith("oom_dump_") },
 ];
 
 export function oomTasks(machine: Machine, evidence: Evidence): Task[] {

@@ -87,12 +87,7 @@ export async function writeRunFiles(
   };
   const telemetry = options.telemetry ?? true;
   const { info } = recording;
-  const oom =
-    info?.oom === undefined
-      ? null
-      : writeOomEvidence(directory, recording, info.oom, info, {
-          dumps: telemetry && info.oom.certainty === "established",
-        });
+  const oom = info?.oom === undefined ? null : writeOomEvidence(directory, recording, info.oom, info);
   written.push(...(oom?.files ?? []));
   const notes = oom?.notes ?? [];
   const completed = info && { ...info, peaks: recording.peaks, lost: [...info.lost, ...notes] };
@@ -101,7 +96,7 @@ export async function writeRunFiles(
   }
   if (telemetry) {
     const events = telemetryEvents(recording, options);
-    for (const [name, text] of telemetryFiles(events, recording, oom?.dump ?? null)) write(name, text);
+    for (const [name, text] of telemetryFiles(events, recording)) write(name, text);
     if (options.csv === true) write("events.csv", eventsCsv(events));
   }
   const samples = path.join(directory, SAMPLES_FILE);
@@ -121,16 +116,12 @@ export async function writeRunFiles(
   return { files: written, info: completed };
 }
 
-function telemetryFiles(
-  events: readonly TelemetryEvent[],
-  recording: Recording,
-  dump: string | null,
-): [string, string][] {
+function telemetryFiles(events: readonly TelemetryEvent[], recording: Recording): [string, string][] {
   const json = (document: unknown) => `${JSON.stringify(document, null, 2)}\n`;
   return [
     ["events.json", eventsJson(events)],
     ["timeline.json", json(timelineDocument(events))],
-    ["stats.json", json(statisticsDocument(events, recording, dump))],
+    ["stats.json", json(statisticsDocument(events, recording))],
     ["alerts.json", eventsJson(alertEvents(events))],
   ];
 }

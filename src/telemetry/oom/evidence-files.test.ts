@@ -12,7 +12,6 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readTelemetry } from "../../inputs/foreign/read.ts";
 import { readParquet } from "../formats/parquet.ts";
 import type { Recording, RecordingInfo } from "../recording/model.ts";
 import type { OutOfMemory } from "../recording/out-of-memory.ts";
@@ -24,7 +23,7 @@ import { NO_KERNEL_FACTS } from "./kernel.ts";
 import { findMessages } from "./messages.ts";
 import { readProbeOoms } from "./probe-files.ts";
 
-const STORMLOG_PYTHON = process.env.STORMLOG_PYTHON ?? "";
+const _STORMLOG_PYTHON = process.env.STORMLOG_PYTHON ?? "";
 /** 60 s at 200 Hz, growing, with the error at 50 s. */
 const SAMPLES = 12_000;
 const PERIOD_NS = 5e6;
@@ -82,21 +81,18 @@ const written = () =>
     .sort();
 
 describe("the evidence of a run that ran out of memory", () => {
-  it("contains the last window at full rate, the request, the stack, the snapshot and a dump", async () => {
+  it("contains the last window at full rate, the request, the stack and the snapshot", async () => {
     put("77.0.info", "pid=77\nrank=0\n");
     put("77.0.oom.0", record(ERROR_NS, "snapshot=77.0.oom.0.pickle\n"));
     put("77.0.oom.0.pickle", "pickled");
     writeFileSync(file("output.log"), "epoch 1\nepoch 2\n");
     const info = judged();
     await writeRunFiles(directory, { ...device(), info });
-    const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
-    expect(dump).toBe("oom_dump_20231114T221410Z_77_cuda_1");
     expect(written()).toEqual([
       "77.0.info",
       "77.0.oom.0",
       "77.0.oom.0.pickle",
       "oom.json",
-      ...["environment.json", "events.json", "manifest.json", "metadata.json"].map((name) => `${dump}/${name}`),
       "output-tail.txt",
       "traceback.txt",
       "window.parquet",
@@ -119,48 +115,9 @@ describe("the evidence of a run that ran out of memory", () => {
       later: [],
     });
     expect(readRecordingInfo(directory).oom).toEqual(info.oom);
-    expect(JSON.parse(readFileSync(file("stats.json"), "utf8"))).toMatchObject({
-      oom_flight_recorder_enabled: true,
-      last_oom_dump_path: `oom/${dump}`,
-    });
   });
 
-  it("the evidence has a dump in the layout of Stormlog's recorder, which our reader accepts", async () => {
-    put("77.0.oom.0", record(ERROR_NS));
-    await writeRunFiles(directory, { ...device(), info: judged() });
-    const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
-    const read = (name: string) => JSON.parse(readFileSync(file("oom", dump, name), "utf8"));
-    expect(read("manifest.json")).toEqual({
-      schema_version: 1,
-      bundle_name: dump,
-      created_at_utc: "2023-11-14T22:14:10Z",
-      reason: "torch.cuda.OutOfMemoryError",
-      backend: "cuda",
-      event_count: 2202,
-      files: ["manifest.json", "events.json", "metadata.json", "environment.json"],
-    });
-    expect(read("metadata.json")).toMatchObject({
-      reason: "torch.cuda.OutOfMemoryError",
-      exception_type: "OutOfMemoryError",
-      exception_module: "torch",
-      exception_message: "CUDA out of memory. Tried to allocate 2.00 GiB",
-      context: "train",
-      captured_event_count: 2202,
-      custom_metadata: { total_memory_bytes: 16e9, sampling_interval_s: 0.005, requested_bytes: 2 ** 31 },
-    });
-    expect(Object.keys(read("environment.json"))).toEqual(["pid", "cwd", "system"]);
-    expect(read("events.json").at(-1)).toMatchObject({
-      event_type: "error",
-      memory_allocated: 3_000_000_000,
-      metadata: { oom_reason: "torch.cuda.OutOfMemoryError" },
-    });
-    const back = await readTelemetry(file("oom", dump));
-    if (back.kind !== "recording") throw new Error("not a recording");
-    expect(back.recording.tables[0]?.timeNs).toHaveLength(2201);
-    expect(back.recording.marks).toMatchObject([{ kind: "oom" }]);
-  });
-
-  it("keeps the first error and the last four of many, and no more snapshots than dumps", async () => {
+  it("keeps the first error and the last four of many, each with its snapshot", async () => {
     for (let k = 0; k < 9; k++) {
       put(`77.0.oom.${k}`, record(ERROR_NS + k * 1e8, `snapshot=77.0.oom.${k}.pickle\n`));
       put(`77.0.oom.${k}.pickle`, "pickled");
@@ -169,21 +126,19 @@ describe("the evidence of a run that ran out of memory", () => {
     expect(info.oom).toMatchObject({ errors: 9, swallowed: true, time_ns: ERROR_NS });
     await writeRunFiles(directory, { ...device(), info });
     const names = readdirSync(file("oom"));
-    expect(names.filter((name) => name.startsWith("oom_dump_"))).toHaveLength(5);
+    const { later } = JSON.parse(readFileSync(file("oom", "oom.json"), "utf8")) as { later: unknown[] };
+    expect(later).toHaveLength(4);
     expect(names.filter((name) => name.endsWith(".pickle")).sort()).toEqual(
       [0, 5, 6, 7, 8].map((k) => `77.0.oom.${k}.pickle`),
     );
   });
 
-  it("the evidence of a suspected error, or of a run that is not a candidate, has no dump", async () => {
+  it("the evidence of a suspected error has what the output and the samples show", async () => {
     const report = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
     writeFileSync(file("output.log"), report);
     const suspected = judged({ exit: { kind: "exited", code: 0 } }, report);
     expect(suspected.oom?.certainty).toBe("suspected");
     await writeRunFiles(directory, { ...device(), info: suspected });
-    expect(written()).toEqual(["oom.json", "output-tail.txt", "window.parquet"]);
-    rmSync(file("oom"), { recursive: true });
-    await writeRunFiles(directory, { ...device(), info: judged({}, report) }, { telemetry: false });
     expect(written()).toEqual(["oom.json", "output-tail.txt", "window.parquet"]);
   });
 
@@ -202,6 +157,17 @@ describe("the evidence of a run that ran out of memory", () => {
     ]);
   });
 
+  it("one file of the evidence that cannot be written causes a note, and the others are written", async () => {
+    put("77.0.oom.0", record(ERROR_NS));
+    // A directory at the file's path: nothing can be written there, even by root.
+    mkdirSync(file("oom", "window.parquet"), { recursive: true });
+    await writeRunFiles(directory, { ...device(), info: judged() });
+    expect(readRecordingInfo(directory).lost).toEqual([
+      expect.stringMatching(/^oom\/ is not complete: window\.parquet could not be written \(.*EISDIR/),
+    ]);
+    expect(written()).toEqual(["77.0.oom.0", "oom.json", "traceback.txt"]);
+  });
+
   it("evidence that cannot be written causes a note, and does not affect the run's other files", async () => {
     put("77.0.oom.0", record(ERROR_NS));
     // A file at the directory's path: nothing can be written into it, even by root.
@@ -212,29 +178,5 @@ describe("the evidence of a run that ran out of memory", () => {
       /^oom\/ is not complete: window\.parquet, .*oom\.json could not be written \((EEXIST|ENOTDIR)/s,
     );
     for (const name of ["samples.parquet", "events.json", "stats.json"]) expect(existsSync(file(name))).toBe(true);
-    expect(JSON.parse(readFileSync(file("stats.json"), "utf8")).last_oom_dump_path).toBeNull();
   });
 });
-
-it.skipIf(STORMLOG_PYTHON === "")(
-  "Stormlog's own loader makes the same samples of a dump as of the run's events",
-  async () => {
-    put("77.0.oom.0", record(ERROR_NS));
-    await writeRunFiles(directory, { ...device(), info: judged() });
-    const [dump = ""] = readdirSync(file("oom")).filter((name) => name.startsWith("oom_dump_"));
-    const script = path.join(import.meta.dirname, "..", "testing", "load-dump-with-stormlog.py");
-    const out = execFileSync(STORMLOG_PYTHON, [script, file("oom", dump, "events.json"), file("events.json")], {
-      encoding: "utf8",
-      maxBuffer: 1 << 26,
-    });
-    const seen = JSON.parse(out) as { dump: unknown[][]; run: unknown[][] };
-    expect(seen.dump).toHaveLength(2202);
-    const dumped = new Set(seen.dump.map((event) => JSON.stringify(event)));
-    const inWindow = seen.run.filter(([time, , , , type]) => {
-      const atNs = Number(BigInt(String(time)) - 1_700_000_000_123_456_789n);
-      return type === "sample" && atNs >= 40e9 && atNs <= 51e9;
-    });
-    expect(inWindow.length).toBeGreaterThan(50);
-    for (const event of inWindow) expect(dumped.has(JSON.stringify(event))).toBe(true);
-  },
-);

@@ -11,24 +11,16 @@ import { PROBE_FOLDER } from "../recording/run-files.ts";
 import { findMessages } from "./messages.ts";
 import { inOrder, probeWitness, readProbeOoms, smallText } from "./probe-files.ts";
 import { recordedTraceback, tracebackText } from "./stack.ts";
-import { stormlogDump } from "./stormlog-dump.ts";
 
-/** Stormlog's flight recorder keeps so many dumps per run. */
-const MAX_DUMPS = 5;
+/** Maximum number of errors of a run that are kept with their snapshots. */
+const MAX_ERRORS = 5;
 
 /** Written files and write errors. */
 export interface OomEvidence {
   /** Paths within the run directory, with "/" between names. */
   readonly files: readonly string[];
-  /** The newest Stormlog dump within the run directory; null when none was written. */
-  readonly dump: string | null;
   /** Sentences about missing evidence. */
   readonly notes: readonly string[];
-}
-
-export interface OomEvidenceOptions {
-  /** Also write Stormlog dumps, whose events have a name that telemetry loaders read. */
-  readonly dumps: boolean;
 }
 
 /** The end of a file; null when it is unreadable or empty. */
@@ -48,38 +40,18 @@ function moveSnapshot(from: string, to: string): void {
   renameSync(from, to);
 }
 
-/** The errors with a dump: the first, which is the cause, and the last ones. */
-function dumped(records: readonly ProbeOom[]): readonly ProbeOom[] {
+/** The errors that are kept: the first, which is the cause, and the last ones. */
+function keptErrors(records: readonly ProbeOom[]): readonly ProbeOom[] {
   const [first] = records;
-  if (first === undefined || records.length <= MAX_DUMPS) return records;
-  return [first, ...records.slice(1 - MAX_DUMPS)];
+  if (first === undefined || records.length <= MAX_ERRORS) return records;
+  return [first, ...records.slice(1 - MAX_ERRORS)];
 }
 
 /** Each error in the recording's form, the first being the run's own. */
 function errorsOf(oom: OutOfMemory, records: readonly ProbeOom[], info: RecordingInfo): readonly OutOfMemory[] {
   if (oom.source !== "probe" || records.length < 2) return [oom];
   const startNs = BigInt(info.clock.monotonic_start_ns);
-  return dumped(records).map((record, i) => (i === 0 ? oom : { ...oom, ...probeWitness(record, startNs) }));
-}
-
-function writeDumps(
-  writer: EvidenceWriter,
-  errors: readonly OutOfMemory[],
-  recording: Recording,
-  info: RecordingInfo,
-): string | null {
-  let newest: string | null = null;
-  for (const [i, oom] of errors.entries()) {
-    const span = oomWindow(recording, oom.time_ns);
-    const dump =
-      span === null ? null : stormlogDump({ window: cutToWindow(recording, span), oom, info, sequence: i + 1 });
-    if (dump === null) continue;
-    // The manifest is written last: a dump without one is incomplete.
-    if (Object.entries(dump.files).every(([name, text]) => writer.text(`${dump.name}/${name}`, text)))
-      newest = `${OOM_FOLDER}/${dump.name}`;
-    else writer.remove(dump.name);
-  }
-  return newest;
+  return keptErrors(records).map((record, i) => (i === 0 ? oom : { ...oom, ...probeWitness(record, startNs) }));
 }
 
 /**
@@ -90,7 +62,6 @@ function writeDumps(
  *     traceback.txt     the stack of the failing request
  *     output-tail.txt   the end of the command's output
  *     <pid>.<n>.oom.<k> the probe's own records, with their .pickle snapshots and the .info of their processes
- *     oom_dump_…        one dump per error in the layout of Stormlog's flight recorder, at most 5
  *
  * Nothing is thrown, so that a full disk does not affect the run's other evidence.
  */
@@ -99,7 +70,6 @@ export function writeOomEvidence(
   recording: Recording,
   oom: OutOfMemory,
   info: RecordingInfo,
-  options: OomEvidenceOptions,
 ): OomEvidence {
   const writer = new EvidenceWriter(path.join(directory, OOM_FOLDER));
   const records = inOrder(readProbeOoms(directory));
@@ -126,24 +96,21 @@ export function writeOomEvidence(
     const own = smallText(path.join(probe, info));
     if (own !== null) writer.text(info, own);
   }
-  for (const { snapshot } of dumped(records)) {
+  for (const { snapshot } of keptErrors(records)) {
     if (snapshot === null || !existsSync(path.join(probe, snapshot))) continue;
     writer.put(snapshot, (file) => moveSnapshot(path.join(probe, snapshot), file));
   }
-  const errors = errorsOf(oom, records, info);
-  const dump = options.dumps ? writeDumps(writer, errors, recording, info) : null;
   const document = {
     schema: "stormlog.oom/1",
     ...oom,
     exit: info.exit,
     window: span === null ? null : { from_ns: span.fromNs, to_ns: span.toNs },
-    // Further errors with a dump.
-    later: errors.slice(1),
+    later: errorsOf(oom, records, info).slice(1),
   };
   writer.text("oom.json", `${JSON.stringify(document, null, 2)}\n`);
   const loss = writer.loss();
   const empty = span === null ? ["no sample is older than the error"] : [];
-  return { files: writer.files, dump, notes: [...empty, ...(loss === null ? [] : [loss])] };
+  return { files: writer.files, notes: [...empty, ...(loss === null ? [] : [loss])] };
 }
 
 /** A span of a recording, nanoseconds since its time zero. */
@@ -232,13 +199,6 @@ class EvidenceWriter {
 
   text(name: string, text: string): boolean {
     return this.put(name, (file) => writeAtomicallySync(file, text));
-  }
-
-  /** Removes a whole directory. */
-  remove(name: string): void {
-    this.#delete(path.join(this.#directory, name));
-    const gone = `${OOM_FOLDER}/${name}/`;
-    this.files.splice(0, this.files.length, ...this.files.filter((file) => !file.startsWith(gone)));
   }
 
   /** One sentence about all files that could not be written; null without any. */

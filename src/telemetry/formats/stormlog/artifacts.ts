@@ -52,11 +52,7 @@ export function alertEvents(events: readonly TelemetryEvent[]): TelemetryEvent[]
 }
 
 /** Stormlog's statistics of one tracker. Allocations are the samples at which allocated memory grew. */
-function statisticsOf(
-  events: readonly TelemetryEvent[],
-  exactPeak: number | null,
-  dump: string | null,
-): Record<string, unknown> {
+function statisticsOf(events: readonly TelemetryEvent[], exactPeak: number | null): Record<string, unknown> {
   const samples = events.filter(isSample);
   const changes = samples.map((event) => event.allocatorChange ?? 0);
   const ups = changes.filter((change) => change > 0);
@@ -83,8 +79,8 @@ function statisticsOf(
     total_events: events.length,
     events_last_hour: events.filter((event) => end !== null && seconds(event) > end - 3600).length,
     backend: first?.metadata.backend ?? null,
-    oom_flight_recorder_enabled: true,
-    last_oom_dump_path: dump,
+    oom_flight_recorder_enabled: false,
+    last_oom_dump_path: null,
     current_memory_allocated: lastSample?.allocatorAllocated ?? null,
     current_memory_reserved: lastSample?.allocatorReserved ?? null,
     memory_utilization_percent: total && lastSample?.deviceUsed ? (100 * lastSample.deviceUsed) / total : null,
@@ -97,22 +93,18 @@ function statisticsOf(
   };
 }
 
-/** `stats.json`: that of the first rank and device; of all under `series`. `dump`: the newest out-of-memory dump. */
-export function statisticsDocument(
-  events: readonly TelemetryEvent[],
-  recording: Recording,
-  dump: string | null = null,
-): Record<string, unknown> {
+/** `stats.json`: that of the first rank and device; of all under `series`. */
+export function statisticsDocument(events: readonly TelemetryEvent[], recording: Recording): Record<string, unknown> {
   const all = groups(events).map((group) => {
     const { rank, deviceId, collector } = group[0]!;
     const metric = deviceId < 0 && collector !== HEAP_COLLECTOR ? "host" : "allocated";
     const known = recording.peaks.find(
       (peak) => peak.rank === rank && peak.metric === metric && (peak.device === "host") === deviceId < 0,
     );
-    return { rank, device_id: deviceId, ...statisticsOf(group, known?.bytes ?? null, dump) };
+    return { rank, device_id: deviceId, ...statisticsOf(group, known?.bytes ?? null) };
   });
   const [main] = all;
-  if (!main) return statisticsOf([], null, dump);
+  if (!main) return statisticsOf([], null);
   const { rank: _rank, device_id: _device, ...statistics } = main;
   return { ...statistics, ...(all.length > 1 ? { series: all } : {}) };
 }

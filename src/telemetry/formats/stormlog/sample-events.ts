@@ -9,8 +9,6 @@ export interface EventOptions {
   readonly warningPercent?: number;
   /** Percent of device memory from which a critical alert is written (default 95). */
   readonly criticalPercent?: number;
-  /** Every known sample of a table instead of 10 Hz with the extremes (default false). */
-  readonly everySample?: boolean;
 }
 
 interface Writer {
@@ -38,9 +36,9 @@ function intervalOf(timeNs: Float64Array, rows: readonly number[]): number {
   return Math.max(1, Math.round(span / (rows.length - 1) / 1e6));
 }
 
-function writerOf(reading: StormlogTable, recording: Recording, worldSize: number, every: boolean): Writer | null {
+function writerOf(reading: StormlogTable, recording: Recording, worldSize: number): Writer | null {
   const { allocated, reserved, used, timeNs, table } = reading;
-  const rows = every ? allRows(timeNs, allocated) : sampleRows(timeNs, [allocated, reserved, used]);
+  const rows = sampleRows(timeNs, [allocated, reserved, used]);
   if (rows.length === 0) return null;
   const identity = recording.info?.identity ?? null;
   const own = identity !== null && identity.rank === table.rank;
@@ -180,7 +178,7 @@ export function telemetryEvents(recording: Recording, options: EventOptions = {}
     Math.max(1, recording.worldSize ?? 1),
   );
   const writers = readings
-    .map((reading) => writerOf(reading, recording, worldSize, options.everySample ?? false))
+    .map((reading) => writerOf(reading, recording, worldSize))
     .filter((writer) => writer !== null);
   if (writers.length === 0) return [];
   const times = writers.flatMap(({ reading, rows }) => [reading.timeNs[rows[0]!]!, reading.timeNs[rows.at(-1)!]!]);
