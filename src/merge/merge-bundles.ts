@@ -167,7 +167,7 @@ async function judgedJobs(request: MergeRequest, context: ReadContext): Promise<
       for (const { directory, source } of shards.shards) features[compared.has(directory) ? "verified" : source] += 1;
     }
     if (failures.length === 0) return { input, legs, jobs, warnings, features };
-    inputs = await withoutShards(inputs, failures);
+    inputs = withoutShards(inputs, failures);
   }
 }
 

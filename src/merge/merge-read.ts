@@ -10,10 +10,9 @@ import type { GateReport } from "../report/model/gate-report.ts";
 import { legNames, withoutCopies } from "./merge-legs.ts";
 import { SHARD_RUN } from "./merge-nodes.ts";
 import type { MissingLeg } from "./merge-report.ts";
-import { SHARD_INVALID } from "./shard-features.ts";
-import { type FoundInputs, type FoundShard, findInputs } from "./shard-find.ts";
+import { type FoundInputs, findInputs } from "./shard-find.ts";
 import { groupShards, type NamedShard, type ShardJob } from "./shard-jobs.ts";
-import { failureOf, readShard, type Shard, type ShardFailure } from "./shard-read.ts";
+import { failureOf, readShard, type ShardFailure } from "./shard-read.ts";
 import { reportOfShards, type ShardPolicy } from "./shard-report.ts";
 
 /** Files of one directory, and their location within the leg. */
@@ -45,12 +44,8 @@ interface Inputs {
   /** Bundles and unusable inputs. */
   readonly legs: readonly MergeLeg[];
   readonly shards: readonly NamedShard[];
-  /** What merged bundles report as missing or refused. */
-  readonly carried: readonly MissingLeg[];
   readonly warnings: readonly string[];
   readonly nameOf: (directory: string) => string;
-  /** The files of a shard by the manifest of its merged bundle; null outside one. */
-  readonly listedOf: (directory: string) => readonly ListedFile[] | null;
 }
 
 export interface MergeInput {
@@ -106,16 +101,6 @@ async function readLeg(name: string, directory: string): Promise<MergeLeg> {
   }
 }
 
-/** Files of a shard of a merged bundle that are not those of the bundle's manifest. */
-function unlisted({ files }: Shard, listed: readonly ListedFile[] | null): readonly string[] {
-  if (listed === null) return [];
-  const known = new Map(listed.map((file) => [file.path, file.sha256]));
-  const wrong = files.filter(({ path: name, sha256 }) => known.get(name) !== sha256).map((file) => file.path);
-  if (wrong.length > 0) return wrong;
-  const own = new Set(files.map((file) => file.path));
-  return [...known.keys()].filter((name) => !own.has(name));
-}
-
 /** The real path of a directory, or its absolute one if it does not exist, which reading reports. */
 export async function resolved(directory: string): Promise<string> {
   return realpath(directory).catch(() => path.resolve(directory));
@@ -130,8 +115,7 @@ function reportDigest(leg: MergeLeg): string | null {
 /** Every bundle and recording at or below the given directories, each once. */
 async function findAll(given: readonly string[], warnings: string[]): Promise<FoundInputs> {
   const bundles = new Set<string>();
-  const shards = new Map<string, FoundShard>();
-  const carried = new Map<string, readonly MissingLeg[]>();
+  const shards = new Set<string>();
   const seen = new Set<string>();
   for (const directory of await Promise.all(given.map(resolved))) {
     if (seen.has(directory)) warnings.push(`${directory} was given more than once and counts once`);
@@ -139,11 +123,10 @@ async function findAll(given: readonly string[], warnings: string[]): Promise<Fo
       seen.add(directory);
       const found = await findInputs(directory);
       for (const one of found.bundles) bundles.add(one);
-      for (const one of found.shards) shards.set(one.directory, one);
-      for (const [bundle, legs] of found.carried) carried.set(bundle, legs);
+      for (const one of found.shards) shards.add(one);
     }
   }
-  return { bundles: [...bundles], shards: [...shards.values()], carried };
+  return { bundles: [...bundles], shards: [...shards] };
 }
 
 function errorOf({ code, kind, message, hint, directory }: ShardFailure): GateError {
@@ -152,14 +135,6 @@ function errorOf({ code, kind, message, hint, directory }: ShardFailure): GateEr
 
 function unusable(name: string, directory: string, error: GateError): MergeLeg {
   return { kind: "unusable", name, directory, error };
-}
-
-/** An unusable recording; an altered file of a merged bundle explains features that are not those of their samples. */
-async function unusableShard(failure: ShardFailure, { nameOf, listedOf }: Inputs): Promise<MergeLeg> {
-  const { directory, code } = failure;
-  const listed = code === SHARD_INVALID ? listedOf(directory) : null;
-  const wrong = listed === null ? [] : await alteredFiles(directory, listed);
-  return unusable(nameOf(directory), directory, wrong.length > 0 ? corruptBundle(directory, wrong) : errorOf(failure));
 }
 
 function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
@@ -182,11 +157,9 @@ function legOfJob(job: ShardJob, { policy, argv, now }: ReadContext): MergeLeg {
 export async function readInputs(given: readonly string[], context: ReadContext): Promise<Inputs> {
   const warnings: string[] = [];
   const found = await findAll(given, warnings);
-  const listed = new Map(found.shards.map((one) => [one.directory, one.listed]));
-  const directories = [...found.bundles, ...listed.keys()];
+  const directories = [...found.bundles, ...found.shards];
   const names = new Map(legNames(directories).map((name, index) => [directories[index] ?? name, name]));
   const nameOf = (directory: string): string => names.get(directory) ?? directory;
-  const listedOf = (directory: string) => listed.get(directory) ?? null;
   const sorted = (all: readonly string[]) => [...all].sort((a, b) => compareNames(nameOf(a), nameOf(b)));
   const legs: MergeLeg[] = [];
   for (const directory of sorted(found.bundles)) legs.push(await readLeg(nameOf(directory), directory));
@@ -194,38 +167,32 @@ export async function readInputs(given: readonly string[], context: ReadContext)
   const failures: ShardFailure[] = [];
   const { policy, verification } = context;
   // One after the other: of recordings only one is in memory then.
-  for (const directory of sorted([...listed.keys()])) {
+  for (const directory of sorted(found.shards)) {
     const verify = verification === "all" || randomInt(ONE_IN) === 0;
     const answer = await readShard(directory, { horizon: policy.horizon, verify });
-    if (answer.kind === "unusable") {
-      failures.push(answer.failure);
-      continue;
-    }
-    const wrong = unlisted(answer.shard, listedOf(directory));
-    if (wrong.length > 0) legs.push(unusable(nameOf(directory), directory, corruptBundle(directory, wrong)));
+    if (answer.kind === "unusable") failures.push(answer.failure);
     else shards.push({ ...answer.shard, name: nameOf(directory) });
   }
-  const carried = [...found.carried.values()].flat();
-  return withoutShards({ legs, shards, carried, warnings, nameOf, listedOf }, failures);
+  return withoutShards({ legs, shards, warnings, nameOf }, failures);
 }
 
 /** Inputs with unusable recordings as legs instead of shards. */
-export async function withoutShards(inputs: Inputs, failures: readonly ShardFailure[]): Promise<Inputs> {
+export function withoutShards(inputs: Inputs, failures: readonly ShardFailure[]): Inputs {
   const gone = new Set(failures.map(({ directory }) => directory));
-  const legs = [...inputs.legs];
-  for (const failure of failures) legs.push(await unusableShard(failure, inputs));
-  return { ...inputs, legs, shards: inputs.shards.filter(({ directory }) => !gone.has(directory)) };
+  const unread = failures.map((one) => unusable(inputs.nameOf(one.directory), one.directory, errorOf(one)));
+  const shards = inputs.shards.filter(({ directory }) => !gone.has(directory));
+  return { ...inputs, legs: [...inputs.legs, ...unread], shards };
 }
 
 /** The legs of a merge: bundles, unusable inputs and the recordings of each job. */
-export function legsOf({ legs: given, shards, carried, warnings: found }: Inputs, context: ReadContext): MergeInput {
+export function legsOf({ legs: given, shards, warnings: found }: Inputs, context: ReadContext): MergeInput {
   const warnings = [...found];
   const grouped = groupShards(shards);
   const legs = [...given, ...grouped.jobs.map((job) => legOfJob(job, context))];
   legs.sort((a, b) => compareNames(a.name, b.name));
   return {
     legs: withoutCopies(legs, reportDigest, warnings),
-    refused: [...grouped.refused, ...carried],
+    refused: grouped.refused,
     present: present(legs, shards),
     warnings: [...new Set([...warnings, ...grouped.warnings])].sort(compareNames),
   };

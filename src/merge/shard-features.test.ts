@@ -20,32 +20,6 @@ const textOf = (report: unknown): string =>
     "input",
   );
 
-describe("a job that is merged by node, then by rack, then as a whole", () => {
-  it("a job merged by node, by rack and as a whole has the report of a job merged at once", async () => {
-    const recordings = Array.from({ length: 4 }, (_, rank) =>
-      recordingOf({ ...QUIET, leakKib: rank === 2 ? 3000 : 0 }, rank, 4),
-    );
-    const shards = await shardsOf(recordings, true);
-    const atOnce = await merged(shards);
-    const nodes: string[] = [];
-    for (const shard of shards) nodes.push((await merged([shard])).bundleDir);
-    const racks = [await merged(nodes.slice(0, 2)), await merged(nodes.slice(2))];
-    const whole = await merged(racks.map(({ bundleDir }) => bundleDir));
-    expect(textOf(whole.report)).toBe(textOf(atOnce.report));
-    expect(atOnce.report.scenarios[0]?.judgement?.reason).toContain("rank 2");
-  });
-
-  it.each(["some", "all"] as const)(
-    "a merge is refused when a file of a merged bundle differs from its manifest (%s verified)",
-    async (verification) => {
-      const shards = await shardsOf([leaking(0, 0), leaking(1, 0)], true);
-      const { bundleDir } = await merged(shards);
-      rewrite(path.join(bundleDir, "runs/train/1/rank-1"), seriesWith({ peak_bytes: 1 }));
-      expect(await refusal([bundleDir], { verification })).toMatchObject({ exit: 5, codes: ["BUNDLE_CORRUPT"] });
-    },
-  );
-});
-
 describe("stored features", () => {
   it("stored features are read as they were written, and give the same analysis", () => {
     fc.assert(

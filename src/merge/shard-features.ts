@@ -21,7 +21,7 @@ import type { RecordingInfo } from "../telemetry/recording/model.ts";
 import { RECORDING_FILE, SAMPLES_FILE } from "../telemetry/recording/run-files.ts";
 import { readRecordingFile, readRecordingInfo } from "../telemetry/recording/run-info.ts";
 
-export const SHARD_INVALID = "SHARD_INVALID";
+const SHARD_INVALID = "SHARD_INVALID";
 
 /** "rank 3 on node1: "; empty where that cannot be read. */
 function rankText(directory: string): string {
