@@ -1,12 +1,10 @@
-import { readFileSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { codeOf, GateError, invalidInput } from "../core/errors.ts";
 import { makeDirectories } from "../core/files.ts";
-import { type LabDocument, type LabPattern, parseLabDocument } from "./report/document.ts";
-import { type LabPicture, labHtml } from "./report/html.ts";
+import { type LabDocument, parseLabDocument } from "./report/document.ts";
 import { labMarkdown } from "./report/report.ts";
-import { LAB_FILE, type LabStateName } from "./round.ts";
+import { LAB_FILE } from "./round.ts";
 
 /** A round that was run. */
 export interface LabRound {
@@ -46,45 +44,15 @@ export async function readRounds(locations: readonly string[]): Promise<readonly
   return Promise.all(locations.map(readRound));
 }
 
-/** The bundle of a state's row, null outside the document's directory. */
-function evidenceOf({ directory }: LabRound, pattern: LabPattern, state: LabStateName): string | null {
-  const bundle = pattern[state]?.bundle;
-  if (bundle === undefined) return null;
-  const location = path.resolve(directory, bundle);
-  return location.startsWith(directory + path.sep) ? location : null;
-}
-
-/** Timelines from the bundles. */
-function pictures(rounds: readonly LabRound[]): LabPicture {
-  return (index, name, state) => {
-    const round = rounds[index];
-    const pattern = round?.document.patterns.find((one) => one.name === name);
-    const location = round === undefined || pattern === undefined ? null : evidenceOf(round, pattern, state);
-    if (location === null) return null;
-    try {
-      return readFileSync(path.join(location, "timeline.png")).toString("base64");
-    } catch {
-      return null;
-    }
-  };
-}
-
-/** Names of the report's files. */
-const REPORT = { markdown: "leak-lab.md", page: "leak-lab.html" } as const;
-
-/** Write markdown and page. @returns the files @throws GateError OUTPUT_UNWRITABLE */
+/** Write the report as markdown. @returns the files @throws GateError OUTPUT_UNWRITABLE */
 export async function writeLabReport(directory: string, rounds: readonly LabRound[]): Promise<readonly string[]> {
-  const documents = rounds.map(({ document }) => document);
-  const files = [
-    [path.join(directory, REPORT.markdown), labMarkdown(documents)],
-    [path.join(directory, REPORT.page), labHtml(documents, pictures(rounds))],
-  ] as const;
+  const file = path.join(directory, "leak-lab.md");
   try {
     makeDirectories(directory);
-    for (const [file, content] of files) await writeFile(file, content);
+    await writeFile(file, labMarkdown(rounds.map(({ document }) => document)));
   } catch (error) {
     const code = codeOf(error) ?? String(error);
     throw new GateError("OUTPUT_UNWRITABLE", `the report cannot be written (${code})`, { where: directory });
   }
-  return files.map(([file]) => file);
+  return [file];
 }

@@ -22,6 +22,6 @@ describe("lab", () => {
 
     const report = await cli(["lab", "report", "stormlog-lab", "--output", "page"], { cwd });
     expect(report.code, report.stderr).toBe(0);
-    expect(readdirSync(path.join(cwd, "page")).some((name) => name.endsWith(".html"))).toBe(true);
+    expect(readdirSync(path.join(cwd, "page"))).toEqual(["leak-lab.md"]);
   });
 });

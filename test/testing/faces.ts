@@ -163,7 +163,6 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "documents/junit.ts",
     "documents/parse-report.ts",
     "documents/sarif.ts",
-    "drawing/palette.ts",
     "headline/causes.ts",
     "headline/line-answer.ts",
     "headline/peak-answer.ts",

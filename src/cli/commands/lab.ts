@@ -157,7 +157,7 @@ async function runRound(invocation: Invocation): Promise<number> {
   const shown = shownPath(directory);
   const report = `stormlog-gate lab report ${shellWord(shown)} --output lab-report`;
   console.print(
-    `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as a page.`,
+    `\n${summary(document)}. Evidence: ${escapeTerminal(shown)}; \`${escapeTerminal(report)}\` writes it as markdown.`,
   );
   console.document(document);
   if (interrupt.aborted) return ExitCode.interrupted;
