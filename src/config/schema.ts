@@ -42,7 +42,7 @@ export const ServiceSchema = v.strictObject({
   rest: v.optional(
     v.union([seconds, v.pipe(v.string(), v.regex(/^\d+(?:\.\d+)?s$/, 'must be seconds, such as "5s"'))]),
   ),
-  cycles: v.optional(v.union([v.literal("auto"), whole(4, 100)])),
+  cycles: v.optional(v.union([v.literal("auto"), whole(6, 100)])),
   reset: v.optional(command),
   stop: v.optional(v.picklist(["SIGTERM", "SIGINT"])),
 });

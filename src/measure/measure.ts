@@ -215,7 +215,7 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
     if (served !== undefined) info = { ...info, service: served };
     // Samples after the command's end are not the command's.
     sampler?.stop();
-    const note = exit?.kind === "stopped" ? await service?.stop(launched) : null;
+    const note = exit?.kind === "stopped" ? await service?.stop(launched, tree) : null;
     if (note) lost.push(note);
     lost.push(...(await endLeftovers(launched, tree)));
     process.off("SIGCONT", onContinue);

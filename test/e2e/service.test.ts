@@ -79,6 +79,13 @@ describe("a service", () => {
     expect(run.info.exit).toEqual({ kind: "stopped", signal: "SIGTERM" });
   });
 
+  it("is measured in small cycles where few requests would fill the machine", async () => {
+    const { run, host } = await gate("heavy", `${ready}, ${load}`, { KEEP: String(3 * 1024 * 1024) });
+    expect(host?.class).toBe("leak");
+    // Two blocks of ten, and at most twelve cycles of as many.
+    expect(run.info.service?.requests).toBeLessThanOrEqual(140);
+  });
+
   it("has no growth where a request leaves nothing", async () => {
     const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`);
     expect(scenario.verdict).not.toBe("fail");
@@ -102,9 +109,9 @@ describe("a service", () => {
 
   it("takes its load from a command, whose report has the number of requests", async () => {
     const command = JSON.stringify([process.execPath, "load.mjs", "http://127.0.0.1:{PORT}/"]);
-    const { run } = await gate("command", `${ready}, load: ${command}, rest: 0.2, cycles: 4`);
-    expect(run.info.service?.rests.map(({ requests }) => requests)).toEqual([50, 100, 150, 200, 250]);
-    const broken = await gate("broken", `${ready}, load: ${command}, rest: 0.2, cycles: 4`, { BREAK: "1" });
+    const { run } = await gate("command", `${ready}, load: ${command}, rest: 0.2, cycles: 6`);
+    expect(run.info.service?.rests.map(({ requests }) => requests)).toEqual([50, 100, 150, 200, 250, 300, 350]);
+    const broken = await gate("broken", `${ready}, load: ${command}, rest: 0.2, cycles: 6`, { BREAK: "1" });
     expect(broken.run.info.service?.problem).toMatchObject({
       code: "SERVICE_LOAD_FAILED",
       message: expect.stringContaining("exited with status 9: 50 requests in"),

@@ -27,7 +27,8 @@ async function within(ms: number, done: Promise<unknown>): Promise<boolean> {
   return resolved;
 }
 
-async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
+/** Wait for the end of all members, at most so long. @returns whether none is left */
+export async function emptied(tree: ProcessTree, ms: number): Promise<boolean> {
   const until = performance.now() + ms;
   for (;;) {
     if (tree.members().length === 0) return true;

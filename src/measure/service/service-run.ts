@@ -9,7 +9,9 @@ import { PROBE_FOLDER } from "../../telemetry/recording/run-files.ts";
 import { PORT_PLACE, type RecordedService, type ServicePlan } from "../../telemetry/recording/service.ts";
 import { STEP_FILE } from "../environment/probe-environment.ts";
 import { MARKER_VARIABLE, scrubEnvironment } from "../environment/scrub-environment.ts";
+import type { ProcessTree } from "../launch/process-tree.ts";
 import type { Launched, Wall } from "../launch/start-in-session.ts";
+import { emptied } from "../launch/stop-tree.ts";
 import type { ServiceRequest } from "../session/request.ts";
 import { randomId } from "../session/session.ts";
 import { driveService, planAt } from "./drive-service.ts";
@@ -103,11 +105,10 @@ export class ServiceRun {
     return this.#record;
   }
 
-  /** Asks the service to end. @returns a note when it had to be killed, else null */
-  async stop(launched: Launched): Promise<string | null> {
+  /** Asks all processes of the service to end. @returns a note when they had to be killed, else null */
+  async stop(launched: Launched, tree: ProcessTree): Promise<string | null> {
     launched.send(this.#plan.stop === "SIGINT" ? "i" : "t");
-    const ended = await Promise.race([launched.ended.then(() => true), sleep(MAX_STOP_MS, false, { ref: false })]);
-    if (ended) return null;
+    if (await emptied(tree, MAX_STOP_MS)) return null;
     launched.send("k");
     return `the service did not end within ${MAX_STOP_MS / 1000} s of ${this.#plan.stop} and was killed`;
   }
