@@ -66,10 +66,10 @@ export class Cost {
     if (this.#runs === 0) return null;
     if (!beside && this.#runs >= this.#limits.maxRuns)
       return `the limit of ${plural(this.#limits.maxRuns, "run")} is reached`;
-    const spent = this.minutes(nowMs);
     const limit = this.#limits.maxMinutes;
-    // Another run takes about as long as the earlier ones: do not start one that cannot end in time.
-    if (limit !== null && spent + spent / this.#runs > limit) return `the limit of ${limit} minutes is reached`;
+    // Another run may take as long as the longest: do not start one that cannot end in time.
+    if (limit !== null && this.minutes(nowMs) + this.#longestS / 60 > limit)
+      return `the limit of ${limit} minutes is reached`;
     return null;
   }
 }
