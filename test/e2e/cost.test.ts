@@ -70,7 +70,8 @@ describe("the limits on runs and minutes", { timeout: 240_000 }, () => {
     const report = reportOf(result);
     expect(report).toMatchObject({ verdict: "fail", confirmed: false, cost: { runs: 2 } });
     expect(report.warnings.join("\n")).toContain("the limit of 2 runs is reached, so the breach stays unconfirmed");
-    expect(readFileSync(path.join(cwd, "stormlog-bundle/summary.md"), "utf8")).toMatch(/2 runs in/);
+    const summary = readFileSync(path.join(cwd, "stormlog-bundle/summary.md"), "utf8");
+    expect(summary).toMatch(/2 runs in/);
   });
 
   it("the limit of one run leaves a fail unconfirmed", async () => {
@@ -100,6 +101,8 @@ describe("the limits on runs and minutes", { timeout: 240_000 }, () => {
     expect(cut.code).toBe(4);
     const made = kinds(reportOf(cut)).map((kind) => kind.split(" ")[0]);
     expect(made).toEqual([...roles.slice(0, most), "attribution", "attribution"]);
+    const summary = readFileSync(path.join(cwd, "stormlog-bundle/summary.md"), "utf8");
+    expect(summary.split("\n", 4).join(" ")).toMatch(/unconfirmed; needs \d runs? of the base\./i);
     const warnings = reportOf(cut).warnings.join("\n");
     expect(warnings).toContain(`the limit of ${most} runs is reached, so the breach stays unconfirmed`);
   });

@@ -261,6 +261,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "difference.ts",
     "fingerprint.ts",
     "judge.ts",
+    "missing-runs.ts",
     "model/acceptance.ts",
     "model/combine.ts",
     "model/defaults.ts",

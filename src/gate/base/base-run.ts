@@ -10,7 +10,7 @@ import type { RepositoryView } from "../../git/repository-view.ts";
 import { checkOut } from "./base-checkout.ts";
 
 /** How the base commit can be run here, or why not. */
-type BasePlan =
+export type BasePlan =
   /** `inside`: the working directory from the top of the repository, as git resolves it. */
   | { readonly kind: "worktree"; readonly commit: string; readonly top: string; readonly inside: string }
   | { readonly kind: "command"; readonly command: Command }

@@ -13,11 +13,11 @@ import type { RaisedWall } from "../../measure/launch/wall.ts";
 import type { LockChanges } from "../../report/model/report-schema.ts";
 import { HELD_AT_PEAK, LEAK_LINE, ONE_TIME_LINE, PEAK_LINE } from "../../report/wording/source-line.ts";
 import { METRIC } from "../../telemetry/recording/metrics.ts";
-import { judge } from "../../verdict/judge.ts";
+import { type JudgeInput, judge } from "../../verdict/judge.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import type { Policy } from "../../verdict/model/policy.ts";
 import { lintPolicy } from "../../verdict/rules/config-lint.ts";
-import type { BaseCheckout, BasePlanner } from "../base/base-run.ts";
+import type { BaseCheckout, BasePlan, BasePlanner } from "../base/base-run.ts";
 import type { GatePorts } from "../ports/ports.ts";
 import { type FinishedRun, oneRun, type RunOutcome, type RunPlan, shorter } from "../run/one-run.ts";
 import type { RunFiles } from "../run/run-files.ts";
@@ -78,6 +78,8 @@ async function loadAttribution() {
 /** Findings that name a line or a place, and not one that holds a little of the growth. */
 const NAMES_LINE = new Set([LEAK_LINE, ONE_TIME_LINE, PEAK_LINE, HELD_AT_PEAK]);
 
+type PossibleRuns = Readonly<Record<"baseRuns" | "moreRuns", boolean>>;
+
 /** One scenario while it is being judged: what was measured so far, and what it may still cost. */
 export class ScenarioRun implements ScenarioEvidence {
   readonly request: GateRequest;
@@ -97,6 +99,7 @@ export class ScenarioRun implements ScenarioEvidence {
   readonly warnings: string[] = [];
   /** Null before the first base run; then the checkout, or why there is none. */
   #checkout: BaseCheckout | { readonly reason: string } | null = null;
+  #plan: Promise<BasePlan> | null = null;
   /** The release anchor of this environment; null where there is none. */
   anchor: Measurements | null = null;
   baseline: BaselineAnswer = absent("no baseline was read");
@@ -211,20 +214,21 @@ export class ScenarioRun implements ScenarioEvidence {
   }
 
   async #base(): Promise<BaseCheckout | { readonly reason: string }> {
-    if (this.#checkout === null) {
-      const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
-      const { checkOutBase } = await import("../base/base-run.ts");
-      const plan = await this.context.basePlans.get(this.scenario.name)?.(known);
-      const reason = "the base commit is run where a baseline store is configured";
-      this.#checkout = await checkOutBase(plan ?? { kind: "impossible", reason }, this.scenario);
-    }
+    const { checkOutBase } = await import("../base/base-run.ts");
+    this.#checkout ??= await checkOutBase(await this.#planBase(), this.scenario);
     return this.#checkout;
   }
 
-  /** Whether there is a base commit that may be run, or a command in its place. */
+  #planBase(): Promise<BasePlan> {
+    const known = this.baseline.kind === "found" ? this.baseline.summary.commit : null;
+    const none = { kind: "impossible", reason: "the base commit is run where a baseline store is configured" } as const;
+    this.#plan ??= this.context.basePlans.get(this.scenario.name)?.(known) ?? Promise.resolve(none);
+    return this.#plan;
+  }
+
+  /** Whether there is a base commit that may be run, or a command in its place. The baseline has been read. */
   async hasBase(): Promise<boolean> {
-    const plan = await this.context.basePlans.get(this.scenario.name)?.(null);
-    return plan !== undefined && plan.kind !== "impossible";
+    return (await this.#planBase()).kind !== "impossible";
   }
 
   /** Run the base commit once in this session; null, with a warning, where that is not possible. */
@@ -373,8 +377,12 @@ export class ScenarioRun implements ScenarioEvidence {
     return lintPolicy(this.#policy, known).map((note) => `${this.scenario.name}: ${note}`);
   }
 
-  judge(possible: { readonly baseRuns: boolean; readonly moreRuns: boolean }): Judgement {
-    return judge({
+  judge(possible: PossibleRuns): Judgement {
+    return judge(this.judgeInput(possible));
+  }
+
+  judgeInput(possible: PossibleRuns): JudgeInput {
+    return {
       candidate: this.candidateMeasurements(),
       baseline: this.baseline.kind === "found" ? this.baseline.measurements : null,
       baseRuns: measuredRuns(this.base),
@@ -386,6 +394,6 @@ export class ScenarioRun implements ScenarioEvidence {
       baselineWanted: this.request.baselines.length > 0,
       anySteps: this.scenario.anySteps === true,
       collected: measuredRuns(this.#collected),
-    });
+    };
   }
 }

@@ -3,8 +3,9 @@ import { GateError } from "../../core/errors.ts";
 import { namesNode } from "../../core/process/command.ts";
 import { plural } from "../../core/text.ts";
 import { formatDuration } from "../../core/units.ts";
+import { missingRuns } from "../../verdict/missing-runs.ts";
 import { BASE_RERUNS, DEFAULT_POLICY } from "../../verdict/model/defaults.ts";
-import type { Judgement } from "../../verdict/model/judgement.ts";
+import { DONE, type Judgement, type NextRuns } from "../../verdict/model/judgement.ts";
 import { hasHeap, hidesGrowth, leaksOnceCollected, mayBeGarbage } from "../../verdict/rules/garbage-rule.ts";
 import { withLostMemory } from "../../verdict/rules/small-leak.ts";
 import type { GatePorts } from "../ports/ports.ts";
@@ -132,7 +133,10 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
   const { request, scenario } = run;
   const baseRuns = request.baseRun.kind !== "off" && (run.baseline.kind === "found" || (await run.hasBase()));
   const possible = { baseRuns, moreRuns: scenario.repeats === "auto" };
-  const giveUp = (stop: string): void => {
+  let missing: NextRuns = DONE;
+  const giveUp = async (stop: string): Promise<void> => {
+    const hasBase = possible.baseRuns && (await run.hasBase());
+    missing = missingRuns(run.judgeInput({ ...possible, baseRuns: hasBase }));
     const open = judgement.next.kind === "candidate-runs" ? "no more runs were made" : "the base was not run";
     const without = breachText(judgement) === null ? open : "the breach stays unconfirmed";
     run.warnings.unshift(`${scenario.name}: ${stop}, so ${without}`);
@@ -151,23 +155,25 @@ async function confirm(run: ScenarioRun, ports: GatePorts, gcAllowed: boolean): 
   while (judgement.next.kind !== "done" && !cancelled(ports.interrupt)) {
     const stop = run.stopReason();
     if (stop !== null) {
-      giveUp(stop);
+      await giveUp(stop);
     } else if (judgement.next.kind === "candidate-runs") {
       const purpose = `confirming, ${confirmationForecast(run)}`;
       announce(ports, `${scenario.name}: ${purpose}`);
       const ran = await run.runCandidate(purpose);
-      if (ran.kind === "stopped") giveUp(ran.reason);
+      if (ran.kind === "stopped") await giveUp(ran.reason);
       else if (ran.finished.ending.kind !== "ok") return failedRun(run, ran.finished);
     } else {
       const base = request.baseRun.kind === "command" ? "the base" : "the base commit";
       const purpose = `comparing with ${base}, ${run.cost.forecast(run.base.length, Math.max(2 * BASE_RERUNS, run.base.length + 1), performance.now())}`;
       const ran = await run.runBase(purpose);
       if (ran === null) possible.baseRuns = false;
-      else if (ran.kind === "stopped") giveUp(ran.reason);
+      else if (ran.kind === "stopped") await giveUp(ran.reason);
     }
     judgement = run.judge(possible);
   }
-  return judgement;
+  // A verdict that runs within the limits could not reach names them.
+  const isOpen = judgement.verdict === "warn" || (judgement.verdict === "fail" && !judgement.confirmed);
+  return isOpen ? { ...judgement, next: missing } : judgement;
 }
 
 /** Whether the candidate was run again with its heaps collected, since its growth may be garbage and no leak. */

@@ -212,3 +212,15 @@ describe("growth that no line holds", () => {
     expect(unattributed([rest("host")])?.text).toContain("33 % of the growth");
   });
 });
+
+describe("the sentence of a verdict that limits left open", () => {
+  it.each([
+    [{ kind: "candidate-runs", runs: 2, baseRuns: 1 }, "; needs 2 more runs of the change and 1 of the base"],
+    [{ kind: "candidate-runs", runs: 1, baseRuns: 0 }, "; needs 1 more run of the change"],
+    [{ kind: "base-runs", runs: 3 }, "; needs 3 runs of the base"],
+  ] as const)("the sentence ends with the missing runs, however long the rest is: %o", (next, end) => {
+    const judgement = sampleJudgement("fail", { next, confirmed: false });
+    const sentence = answerSentence(sampleScenario("fail", { judgement }));
+    expect(sentence.slice(-end.length)).toBe(end);
+  });
+});

@@ -1,9 +1,10 @@
 import { type SeriesAnalysis, stepNoun } from "../../analysis/series/document.ts";
-import { cutText } from "../../core/text.ts";
+import { cutText, plural } from "../../core/text.ts";
 import { formatDuration, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted, METRIC, metricLabel, metricNoun } from "../../telemetry/recording/metrics.ts";
 import { MEMORY_SETTINGS } from "../../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
+import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { comparedValue, type DecisiveRun, decisiveRun, growingProcess } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -63,9 +64,9 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
     const request = cause.kind === "oom" ? requestText(scenario.findings, brief) : null;
     const sure = request === null ? certain : `: ${request}`;
     text = capital(`${breach(cause, judgement, found, named, brief)}${sure}`);
-    if (text.length <= MAX_SENTENCE) return text;
+    if (text.length <= MAX_SENTENCE) break;
   }
-  return cutText(text, MAX_SENTENCE);
+  return `${cutText(text, MAX_SENTENCE)}${missingRuns(judgement)}`;
 }
 
 /** "in validation on rank 3": with the device where the checks cover several; "" where there is one of each. */
@@ -151,6 +152,16 @@ export function certainty(check: Check, { verdict }: Judgement, scenario: Scenar
   const shown = scenario === null ? [] : scenario.runs.flatMap((run) => decisiveRun([run], check)?.series ?? []);
   const breaching = shown.filter((series) => breaches(series, check)).length;
   return breaching > 1 ? `, confirmed in ${breaching} of ${shown.length} runs` : ", confirmed";
+}
+
+/** "; needs 2 more runs of the change and 1 of the base": what the limits left out; "" where nothing is missing. */
+export function missingRuns(judgement: Judgement): string {
+  const { needs_more_runs: candidate, needs_base_runs: base } = judgementDocument(judgement);
+  const needs = [
+    ...(candidate > 0 ? [`${plural(candidate, "more run")} of the change`] : []),
+    ...(base > 0 ? [candidate > 0 ? `${base} of the base` : `${plural(base, "run")} of the base`] : []),
+  ];
+  return needs.length === 0 ? "" : `; needs ${needs.join(" and ")}`;
 }
 
 /** Whether one run shows what a check fails by; false where that is not known, as for a projected growth. */
