@@ -216,8 +216,8 @@ function seriesChecks(pair: Pair, context: RelativeContext, comparison: Comparis
   // While the baseline is incomplete, a leak fails as it does without one, also where the base commit leaks.
   const isComplete = older || stored.length >= policy.minBaselineRuns;
   const accepted = missing === null ? same.filter(({ rerun }) => isComplete || !rerun) : [];
-  if (growth !== null && !isComplete) growth = growthRule({ ...context, baseline: accepted });
-  const drift = classRule({ key, candidate, baseline: accepted, older, gating, policy, growth });
+  const compared = isComplete || growth === null ? growth : { ...growth, verdict: "unjudged" as const };
+  const drift = classRule({ key, candidate, baseline: accepted, older, gating, policy, growth: compared });
   if (drift !== null) checks.push(drift);
   return checks;
 }
