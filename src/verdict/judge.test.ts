@@ -74,6 +74,7 @@ describe("peak against the baseline", () => {
     const judgement = measureUntilFinal(high, high);
     expect(judgement).toMatchObject({ verdict: "pass", final: true });
     expect(check(judgement, "peak")?.reason).toContain("so is the base commit");
+    expect(judgement.reason).toContain("above the baseline's 1.00 GiB, but so is the base commit in this session");
   });
 
   it("fails unconfirmed when the base cannot run", () => {

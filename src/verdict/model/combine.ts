@@ -41,8 +41,10 @@ function sentence(verdict: CheckVerdict, checks: readonly Check[]): string {
     return rest.length === 0 ? named(first) : `${named(first)} (and ${rest.length} more)`;
   }
   const gates = checks.filter(({ gating }) => gating);
-  const better = gates.find(({ improved }) => improved);
-  if (better !== undefined) return named(better);
+  const above = ({ candidate_bytes: value, threshold_bytes: limit }: Check) =>
+    value !== null && limit !== null && value > limit;
+  const notable = gates.find(above) ?? gates.find(({ improved }) => improved);
+  if (notable !== undefined) return named(notable);
   const seen = gates.flatMap(({ mde_bytes, aspect, limit }) =>
     mde_bytes === null || aspect !== "peak" || limit !== "baseline" ? [] : [mde_bytes],
   );
