@@ -11,18 +11,18 @@ const planOf = (service: string) => {
 const load = 'load: {url: "http://localhost:{PORT}/"}';
 
 describe("the service of a scenario", () => {
-  it("is ready by a URL, a port or a line", () => {
+  it("a service is ready by a URL, a port or a line", () => {
     expect(planOf(`ready: "http://localhost:80/health", ${load}`).ready.kind).toBe("url");
     expect(planOf(`ready: 8080, ${load}`).ready).toEqual({ kind: "port", port: "8080" });
     expect(planOf(`ready: "{PORT}", ${load}`).ready).toEqual({ kind: "port", port: "{PORT}" });
     expect(planOf(`ready: Listening on, ${load}`).ready).toEqual({ kind: "line", text: "Listening on" });
   });
 
-  it("is the command that is measured", () => {
+  it("the start of a service is the command that is measured", () => {
     expect(config(`service: {start: ./serve, ready: 80, ${load}}`).scenarios[0]?.run).toBe("./serve");
   });
 
-  it("has a rest in seconds, and cycles until the decision", () => {
+  it("a service has a rest in seconds, and cycles until the decision", () => {
     expect(planOf(`ready: 80, ${load}`)).toMatchObject({ restS: 5, cycles: null, stop: "SIGTERM" });
     expect(planOf(`ready: 80, ${load}, rest: 1.5s, cycles: 6, stop: SIGINT`)).toMatchObject({
       restS: 1.5,
@@ -38,7 +38,7 @@ describe("the service of a scenario", () => {
     ["a pattern for the gate's own load", `service: {start: y, ready: 80, ${load}, requests: "x"}`, "is a text"],
     ["a pattern that is none", 'service: {start: y, ready: 80, load: wrk, requests: "(x"}', "is not a pattern"],
     ["an unknown key", `service: {start: y, ready: 80, ${load}, cycle: 5}`, "Did you mean cycles?"],
-  ])("is refused with %s", (_, scenario, message) => {
+  ])("a scenario is refused with %s", (_, scenario, message) => {
     expect(() => config(scenario)).toThrow(message);
   });
 });

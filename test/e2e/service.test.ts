@@ -65,7 +65,7 @@ describe("a service", () => {
   const ready = 'ready: "http://127.0.0.1:{PORT}/"';
   const load = 'load: {url: "http://127.0.0.1:{PORT}/"}, requests: 400, rest: 0.5s';
 
-  it("fails by what a request leaves, and is stopped when its cycles have shown it", async () => {
+  it("a service fails by what a request leaves, and is stopped when its cycles have shown it", async () => {
     const { scenario, run, host, sentence } = await gate(
       "leaky",
       `${ready}, ${load}`,
@@ -79,14 +79,14 @@ describe("a service", () => {
     expect(run.info.exit).toEqual({ kind: "stopped", signal: "SIGTERM" });
   });
 
-  it("is measured in small cycles where few requests would fill the machine", async () => {
+  it("a service is measured in small cycles where few requests would fill the machine", async () => {
     const { run, host } = await gate("heavy", `${ready}, ${load}`, { KEEP: String(3 * 1024 * 1024) });
     expect(host?.class).toBe("leak");
     // Two blocks of ten, and at most twelve cycles of as many.
     expect(run.info.service?.requests).toBeLessThanOrEqual(140);
   });
 
-  it("has no growth where a request leaves nothing", async () => {
+  it("a service has no growth where a request leaves nothing", async () => {
     const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`);
     expect(scenario.verdict).not.toBe("fail");
     expect(["flat", "plateau", "shrink"]).toContain(host?.class);
@@ -94,20 +94,20 @@ describe("a service", () => {
     expect(run.info.service?.requests).toBe(run.info.service?.rests.at(-1)?.requests);
   });
 
-  it("is not judged where its answers are errors, which the report shows", async () => {
+  it("a service is not judged where its answers are errors, which the report shows", async () => {
     const { scenario, run } = await gate("errors", `ready: listening, ${load}`, { FAIL: "1" });
     expect(scenario.kind).not.toBe("judged");
     expect(run.info.service?.problem).toMatchObject({ code: "SERVICE_ERRORS" });
     expect(JSON.stringify(scenario)).toContain("503 Service Unavailable: no database");
   });
 
-  it("that dies under load has failed by its own end, not by that of the load", async () => {
+  it("a service that dies under load has failed by its own end, not by that of the load", async () => {
     const { scenario, run } = await gate("dies", `ready: "{PORT}", ${load}`, { DIE: "1" });
     expect(run.info.exit).toEqual({ kind: "exited", code: 3 });
     expect(JSON.stringify(scenario)).toContain("exited with status 3");
   });
 
-  it("takes its load from a command, whose report has the number of requests", async () => {
+  it("a service takes its load from a command, whose report has the number of requests", async () => {
     const command = JSON.stringify([process.execPath, "load.mjs", "http://127.0.0.1:{PORT}/"]);
     const { run } = await gate("command", `${ready}, load: ${command}, rest: 0.2, cycles: 6`);
     expect(run.info.service?.rests.map(({ requests }) => requests)).toEqual([50, 100, 150, 200, 250, 300, 350]);

@@ -11,31 +11,31 @@ const levels = (...left: readonly number[]): number[] => {
 const label = (...left: readonly number[]) => classifyCycles(levels(...left), CHANGE).class;
 
 describe("the trend of levels at rest", () => {
-  it("is a leak where every cycle leaves about the same", () => {
+  it("a trend is a leak where every cycle leaves about the same", () => {
     expect(label(3, 3.1, 2.9, 3, 3.05, 2.95, 3, 3)).toBe("leak");
     expect(classifyCycles(levels(3, 3.1, 2.9, 3, 3.05, 2.95, 3, 3), CHANGE).perCycle / MIB).toBeCloseTo(3, 1);
   });
 
-  it("is a plateau where a pool fills to its first demand", () => {
+  it("a trend is a plateau where a pool fills to its first demand", () => {
     expect(label(36, 1, 1, 1, 0, 0, 0, 0)).toBe("plateau");
     expect(label(40, 20, 10, 5, 2, 1, 0, 0)).toBe("plateau");
   });
 
-  it("is not a leak where growth slows down", () => {
+  it("a trend is not a leak where growth slows down", () => {
     const slower = Array.from({ length: 12 }, (_, i) => 60 * Math.log((i + 2) / (i + 1)));
     expect(label(...slower)).toBe("rising");
   });
 
-  it("is flat below the material change, whatever its significance", () => {
+  it("a trend is flat below the material change, whatever its significance", () => {
     expect(label(0.5, 0.5, 0.5, 0.5, 0.5, 0.5)).toBe("flat");
   });
 
-  it("has no class of fewer cycles than the test needs", () => {
+  it("a trend has no class of fewer cycles than the test needs", () => {
     expect(label(9, 9, 9)).toBe("insufficient");
     expect(label()).toBe("insufficient");
   });
 
-  it("states an interval that holds what a cycle leaves, and a minimum of at least the material change", () => {
+  it("a trend states an interval that holds what a cycle leaves, and a minimum of at least the material change", () => {
     const { interval, perCycle, mde } = classifyCycles(levels(2, 4, 3, 3, 2, 4, 3, 3, 3), CHANGE);
     expect(interval[0]).toBeLessThan(perCycle);
     expect(interval[1]).toBeGreaterThan(perCycle);
@@ -44,14 +44,14 @@ describe("the trend of levels at rest", () => {
 });
 
 describe("the number of cycles", () => {
-  it("is enough once a leak is shown or nothing could grow, and not before eight", () => {
+  it("eight cycles are enough once a leak is shown or nothing could grow, and seven are not", () => {
     const leak = Array.from({ length: 8 }, () => 5);
     expect(cyclesDecide(levels(...leak.slice(1)), CHANGE)).toBe(false);
     expect(cyclesDecide(levels(...leak), CHANGE)).toBe(true);
     expect(cyclesDecide(levels(...leak.map(() => 0)), CHANGE)).toBe(true);
   });
 
-  it("is not enough while growth may still become material", () => {
+  it("eight cycles are not enough while growth may still become material", () => {
     expect(cyclesDecide(levels(3, 0, 4, 0, 3, 0, 2, 1), CHANGE)).toBe(false);
   });
 });

@@ -9,11 +9,11 @@ describe("the requests of a load command", () => {
     ["ab", "Complete requests:      1000\nFailed requests:        0", 1000],
     ["locust", "Aggregated   10  0(0.00%)\nAggregated   250  0(0.00%) | 12", 250],
     ["vllm bench serve", "Successful requests:                     64", 64],
-  ])("are read from the report of %s", (_, output, requests) => {
+  ])("requests are read from the report of %s", (_, output, requests) => {
     expect(reportedRequests(output, null)).toBe(requests);
   });
 
-  it("are unknown in any other output, and found by a pattern of the scenario", () => {
+  it("requests are unknown in any other output, and found by a pattern of the scenario", () => {
     expect(reportedRequests("sent 77 messages", null)).toBeNull();
     expect(reportedRequests("sent 77 messages", String.raw`sent (\d+)`)).toBe(77);
     expect(reportedRequests("sent none", String.raw`sent (\d+)`)).toBeNull();

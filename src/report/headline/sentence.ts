@@ -117,9 +117,19 @@ function breach(
   }
 }
 
+/** The series whose rate is that of the leak: a heap's counter has one process of several, whose leak is larger. */
+function wholeLeak(found: DecisiveRun | null): SeriesAnalysis | undefined {
+  const series = found?.series;
+  const analysis = found?.run.analysis;
+  if (series === undefined || analysis?.processes === undefined || series.device !== "host") return series;
+  const host = analysis.series.find(({ metric, rank }) => metric === "host" && rank === series.rank);
+  const isLarger = host?.class === "leak" && (host.growth_bytes ?? 0) > (series.growth_bytes ?? 0);
+  return isLarger ? host : series;
+}
+
 /** "281 KiB a step", "26.5 MiB/s" or "60.5 MiB in 2.4 s". */
 export function leakAmount(check: Check, found: DecisiveRun | null): string {
-  const series = found?.series;
+  const series = wholeLeak(found);
   const size = (bytes: number): string => formatSize(check.metric, bytes, "short");
   const perStep = series?.slope_bytes_per_step ?? null;
   const perSecond = series?.slope_bytes_per_s ?? null;
