@@ -9,6 +9,7 @@ import { actionNode } from "../action/testing/tools.ts";
 
 const PYTHON = "/usr/bin/python3";
 const FIXTURES = path.join(packageRoot(), "test/attacks/fixtures");
+const ATTACK = readdirSync(FIXTURES).filter((name) => name.endsWith(".py") && name !== "outside.py");
 
 /** One on the Node of these tests, the other on the Action's. */
 const WAYS = [
@@ -93,7 +94,7 @@ describe.skipIf(WAYS.length === 0).each(WAYS)("a change that attacks the gate fr
       inputs: { isolation: "require", attribute: "off" },
       attack: attack(port),
       files: Object.fromEntries(
-        ["attack.py", "kernel.py"].map((name) => [`attack/${name}`, readFileSync(path.join(FIXTURES, name), "utf8")]),
+        ATTACK.map((name) => [`attack/${name}`, readFileSync(path.join(FIXTURES, name), "utf8")]),
       ),
       prepare: (paths) => {
         before = covered(paths);
