@@ -140,6 +140,12 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
+/** Pids of running helper programs: Node waits for them, so that their end must not be reaped by others. */
+const helpers = new Set<number>();
+
+/** Whether a child of this process is a helper program that it waits for. */
+export const isHelper = (pid: number): boolean => helpers.has(pid);
+
 /** Run a helper program to its end, in a process group of its own; never throws, and ends by its deadline. */
 export function runChild(file: string, args: readonly string[], options: ChildOptions): Promise<ChildResult> {
   const { env, cwd, timeoutMs, maxBytes = 64 * 2 ** 20, signal, exchange } = options;
@@ -166,6 +172,11 @@ export function runChild(file: string, args: readonly string[], options: ChildOp
     } catch (error) {
       finish({ kind: "not-started", reason: messageOf(error) });
       return;
+    }
+    const { pid } = child;
+    if (pid !== undefined) {
+      helpers.add(pid);
+      child.once("exit", () => helpers.delete(pid));
     }
     signal?.addEventListener("abort", onAbort, { once: true });
     if (signal?.aborted === true) stop("interrupt");

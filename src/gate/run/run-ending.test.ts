@@ -70,6 +70,7 @@ describe("a failed run behind a wall", () => {
     expect(hint("fatal: Unable to create '.git/index.lock': Read-only file system")).toBe(true);
     expect(hint('sudo: The "no new privileges" flag is set')).toBe(true);
     expect(hint("Error: EROFS: read-only file system, open '.git/x'")).toBe(true);
+    expect(hint("bwrap: pivot_root: Operation not permitted")).toBe(true);
     expect(hint("assertion failed")).toBe(false);
     expect(hint(null)).toBe(false);
     expect(hint("Read-only file system", "off")).toBe(false);

@@ -77,8 +77,8 @@ export function runEnding(exit: ExitState, oom?: OutOfMemory, command?: Recordin
   }
 }
 
-/** What programs print that cannot write a read-only directory, or gain no rights by a set-user-ID program. */
-const WALL_MESSAGE = /Read-only file system|\bEROFS\b|no new privileges/i;
+/** What programs print that cannot write a read-only directory, get another root, or gain rights. */
+const WALL_MESSAGE = /Read-only file system|\bEROFS\b|no new privileges|\bpivot_root\b/i;
 
 /** A failed run whose output shows that the wall was in its way says so. @param tail the end of its output */
 export function walledEnding(ending: RunEnding, info: RecordingInfo, tail: () => string | null): RunEnding {
@@ -86,7 +86,7 @@ export function walledEnding(ending: RunEnding, info: RecordingInfo, tail: () =>
   if (ending.kind !== "failed" || isolation === "off" || !WALL_MESSAGE.test(tail() ?? "")) return ending;
   return {
     ...ending,
-    hint: "It ran in namespaces of its own, where `.git` is read-only and sudo gains nothing: `isolation: off` runs it without.",
+    hint: "It ran in namespaces of its own, where `.git` is read-only, and sudo and bubblewrap fail: `isolation: off` runs it without.",
   };
 }
 

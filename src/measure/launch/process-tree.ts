@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isHelper } from "../../core/process/child.ts";
 import { loadNative, type NativeAddon } from "../../sampler/native.ts";
 import { allPids, childrenOf, type ProcStat, readStat, readText } from "../../sampler/proc.ts";
 import { TreeScan } from "../../sampler/tree-scan.ts";
@@ -11,7 +12,7 @@ export interface Member {
 /** Whether a process has ended. Where only its first thread has, it is a zombie that still has threads. */
 const hasEnded = ({ state, threads }: ProcStat): boolean => /^[Xx]$/.test(state) || (state === "Z" && threads < 2);
 
-/** Pids of the living launchers, the only children of this process that Node starts in a session of their own. */
+/** Pids of the living launchers, which Node starts in a session of their own, as it does helper programs. */
 const launchers = new Set<number>();
 
 /** Register a launcher, or as a negative pid a process group, to end with this process. @returns call at its end */
@@ -64,7 +65,7 @@ function orphans(): Member[] {
     const living: Member[] = [];
     let reaped = 0;
     for (const pid of ownChildren()) {
-      if (launchers.has(pid)) continue;
+      if (launchers.has(pid) || isHelper(pid)) continue;
       const stat = readStat(pid);
       if (stat === null || stat.parent !== process.pid || stat.session === session) continue;
       const { startTicks } = stat;

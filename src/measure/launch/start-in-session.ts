@@ -10,6 +10,7 @@ import { codeOf, GateError, messageOf } from "../../core/errors.ts";
 import { helperEnvironment, helperPrograms, runChild } from "../../core/process/child.ts";
 import type { Environment } from "../../core/process/environment.ts";
 import type { LauncherOrder, LauncherStatus } from "./launcher-protocol.ts";
+import { registerLauncher } from "./process-tree.ts";
 
 /** How the command ended; "lost" when the launcher ended without reporting it. */
 export type CommandEnd =
@@ -162,6 +163,8 @@ async function started(pipes: Pipes | null, start: () => ChildProcess): Promise<
     child = start();
     // Without descriptors left, not even its streams exist.
     if (child.pid === undefined) throw (await once(child, "error"))[0];
+    // At once: another run's search for orphans would end it.
+    registerLauncher(child.pid);
   } catch (error) {
     for (const reader of pipes?.readers ?? []) reader.destroy();
     await pipes?.remove();
