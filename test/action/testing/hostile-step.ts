@@ -269,7 +269,8 @@ export class HostileStep {
     for (const name of ["home", "temp", "loot"] as const) mkdirSync(this.paths[name], { recursive: true });
     const { runner } = this.#options;
     if (runner === undefined) return;
-    const files = ["bin/Runner.Worker", "_diag/Worker.log", "_work/_actions/actions/checkout/v4/dist/index.js"];
+    const own = ["bin/Runner.Worker", ".env", ".credentials", "run.sh", "_diag/Worker.log"];
+    const files = [...own, "_work/_actions/actions/checkout/v4/dist/index.js"];
     for (const name of [...files, "_work/_temp/_runner_file_commands/set_env_of_another_step"]) {
       const file = path.join(this.paths.runner, name);
       mkdirSync(path.dirname(file), { recursive: true });
