@@ -1,3 +1,3 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{d as t,e as i}from"./core-process-child.js";function a(r){let s=[];for(let n of r.split(`
+import{d as t,f as i}from"./core-process-child.js";function a(r){let s=[];for(let n of r.split(`
 `)){let e=/^\s*(\d+)\s+(\d+)\s+(\d+)\s*$/.exec(n);e&&s.push({pid:Number(e[1]),parent:Number(e[2]),rssBytes:Number(e[3])*1024})}return s}async function m(){let r={env:t(),timeoutMs:1e4,maxBytes:16777216},{end:s,stdout:n,stderr:e}=await i("/bin/ps",["-A","-o","pid=,ppid=,rss="],r);if(s.kind!=="exit"||s.code!==0)throw new Error(`ps does not list the processes: ${e.trim()}`);return a(n)}function u(r,s,n){let e=new Set([s]);for(let o=0;o!==e.size;){o=e.size;for(let{pid:d,parent:p}of r)e.has(p)&&e.add(d)}return r.filter(({pid:o})=>e.has(o)&&(n||o!==s))}export{m as a,u as b};

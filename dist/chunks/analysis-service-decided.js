@@ -1,0 +1,2 @@
+import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
+import{b as i}from"./analysis-service-classify-cycles.js";import{g as r}from"./analysis-trend-materiality.js";import"./stats-student-t.js";import{d as e}from"./stats-order-statistics.js";import"./telemetry-recording-metrics.js";import"./core-group-by.js";import"./core-units.js";import"./core-errors.js";import"./none.js";var n=o=>o.length>0&&i(o,r(e(o),{metric:"host",device:"host"}));export{n as isDecided};
