@@ -126,12 +126,24 @@ function ownFiles({ NODE_COMPILE_CACHE }: Environment): readonly string[] {
 const DIAGNOSTICS = /^(clr-debug-pipe|dotnet-diagnostic)-/;
 
 /** The Node of a runner's Actions; a runner that has updated itself has a directory for each of its versions. */
-const RUNNER_NODE = /^(.*)\/externals(?:\.[^/]+)?\/node\d+\/bin\/node$/;
+const NODE_OF_RUNNER = /^(.*)\/externals(?:\.[^/]+)?\/node\d+\/bin\/node$/;
 
 /** What a runner executes or reads when it starts again. */
-const RUNNER_FILES = [
-  ...["bin", "externals", ".env", ".path", ".runner", ".credentials", ".credentials_rsaparams"],
-  ...["run.sh", "run-helper.sh", "config.sh", "env.sh", "runsvc.sh", "svc.sh", "safe_sleep.sh"],
+const STARTING_FILES = [
+  "bin",
+  "externals",
+  ".env",
+  ".path",
+  ".runner",
+  ".credentials",
+  ".credentials_rsaparams",
+  "run.sh",
+  "run-helper.sh",
+  "config.sh",
+  "env.sh",
+  "runsvc.sh",
+  "svc.sh",
+  "safe_sleep.sh",
 ];
 
 /** The files of a GitHub runner: what it executes is read-only, and what the command writes for it is thrown away. */
@@ -143,8 +155,8 @@ class RunnerCover {
 
   constructor(env: Environment) {
     const { temporary, workspace } = ciJob(env);
-    const root = RUNNER_NODE.exec(process.execPath)?.[1];
-    const runner = root === undefined ? [] : RUNNER_FILES.map((name) => path.join(root, name));
+    const root = NODE_OF_RUNNER.exec(process.execPath)?.[1];
+    const runner = root === undefined ? [] : STARTING_FILES.map((name) => path.join(root, name));
     // _work/<repository>/<repository> is the checkout.
     const actions = workspace === null ? [] : [path.resolve(workspace, "..", "..", "_actions")];
     const commands = temporary === null ? null : real(path.join(temporary, "_runner_file_commands"));
