@@ -91,6 +91,8 @@ export const NightlyStateSchema = v.object({
     promoted_iso: v.nullable(v.string()),
   }),
   nights: v.array(NightlyEntrySchema),
+  /** Of earlier releases, which read no state without them. */
+  trials: v.optional(v.array(v.unknown()), []),
 });
 
 export type NightlyEntry = v.InferOutput<typeof NightlyEntrySchema>;
@@ -99,7 +101,7 @@ export type NightlyState = v.InferOutput<typeof NightlyStateSchema>;
 
 /** The state before the first nightly run. */
 export function emptyState(): NightlyState {
-  return { schema: NIGHTLY_SCHEMA, promotion: { ...FIRST_NIGHT }, nights: [] };
+  return { schema: NIGHTLY_SCHEMA, promotion: { ...FIRST_NIGHT }, nights: [], trials: [] };
 }
 
 /** A state read back: usable, of a newer version (which must not be written over), or broken (which may). */
@@ -132,7 +134,8 @@ export function withSessions(state: NightlyState, nights: readonly NightlyEntry[
 }
 
 /** The text of the file, one line for each entry, so that it reads like a log. */
-export function serializeState({ schema, promotion, nights }: NightlyState): string {
+export function serializeState({ schema, promotion, nights, trials }: NightlyState): string {
   const lines = nights.map((one) => `\n${JSON.stringify(one)}`).join(",");
-  return `{"schema":${JSON.stringify(schema)},"promotion":${JSON.stringify(promotion)},\n"nights":[${lines}]}\n`;
+  const rest = `"nights":[${lines}],\n"trials":${JSON.stringify(trials)}`;
+  return `{"schema":${JSON.stringify(schema)},"promotion":${JSON.stringify(promotion)},\n${rest}}\n`;
 }
