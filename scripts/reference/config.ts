@@ -32,7 +32,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "scenarios[].service.load":
     "What sends the requests of a cycle: a command, or `{ url, method, headers, body, concurrency, rate }`",
   "scenarios[].service.requests":
-    "Requests of a cycle; for a command, a pattern whose first group is their number in its output",
+    "Requests of a cycle; for a command, the text around their number in its output, with `(\\d+)` in its place",
   "scenarios[].service.rest": "Time without load after each cycle, at whose end the memory is judged",
   "scenarios[].service.cycles": "Number of cycles; `auto` stops when they decide",
   "scenarios[].service.reset": "Command before each rest",

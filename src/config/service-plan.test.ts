@@ -36,7 +36,7 @@ describe("the service of a scenario", () => {
     ["neither", "timeout: 5", "has neither run nor service"],
     ["a number of requests for a command", "service: {start: y, ready: 80, load: wrk, requests: 5}", "is a number"],
     ["a pattern for the gate's own load", `service: {start: y, ready: 80, ${load}, requests: "x"}`, "is a text"],
-    ["a pattern that is none", 'service: {start: y, ready: 80, load: wrk, requests: "(x"}', "is not a pattern"],
+    ["a pattern that is none", 'service: {start: y, ready: 80, load: wrk, requests: "(x"}', "has no single (\\d+)"],
     ["an unknown key", `service: {start: y, ready: 80, ${load}, cycle: 5}`, "Did you mean cycles?"],
   ])("a scenario is refused with %s", (_, scenario, message) => {
     expect(() => config(scenario)).toThrow(message);

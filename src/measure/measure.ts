@@ -147,10 +147,10 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   return { ...known, killsBefore, ramFiles, service, wall };
 }
 
-async function serviceOf({ service, command }: MeasureRequest): Promise<ServiceRun | null> {
+async function serviceOf({ service, command, directory }: MeasureRequest): Promise<ServiceRun | null> {
   if (service === undefined) return null;
   const { ServiceRun } = await import("./service/service-run.ts");
-  return ServiceRun.of(service, command);
+  return ServiceRun.of(service, command, directory);
 }
 
 async function launchHeld({ request, argv, env, probe, log, service, wall }: PreparedRun): Promise<Launched> {
@@ -292,8 +292,8 @@ async function watch(
       if (interrupt.aborted) abort();
     });
     launched.send("g");
-    const { cwd, directory, env, extraEnv } = request;
-    const served = service?.drive({ cwd, wall, directory }, env, extraEnv, sampler);
+    const { cwd, env, extraEnv } = request;
+    const served = service?.drive({ cwd, wall }, env, extraEnv, sampler);
     const first = await Promise.race([launched.ended, stopped, ...(served === undefined ? [] : [served])]);
     switch (first.kind) {
       case "exited":

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { oneLine } from "../../core/text.ts";
-import { formatDuration } from "../../core/units.ts";
+import { formatDuration, MIB } from "../../core/units.ts";
 import {
   type HttpLoad,
   PORT_PLACE,
@@ -39,7 +39,7 @@ const FIRST_REQUESTS = 10;
  * A service that gains this much in two such blocks one after the other, the second not larger than the first, is
  * measured in cycles of that size: with more requests it would be out of memory before the answer.
  */
-const MAX_BLOCK_BYTES = 24 * 1024 * 1024;
+const MAX_BLOCK_BYTES = 24 * MIB;
 /** A larger share of failed requests measures how errors are answered. */
 const MAX_FAILED_SHARE = 0.01;
 const MAX_FAILURES = 3;
@@ -127,16 +127,16 @@ class Drive {
   /** @returns the requests of a cycle */
   async #warmUp(http: HttpLoad, requests: number): Promise<number> {
     const beganNs = this.#service.elapsedNs();
-    let before: { readonly requests: number; readonly gained: number } | null = null;
+    let wasLarge: number | null = null;
     for (let size = Math.min(FIRST_REQUESTS, requests); !this.#isOver; ) {
       const held = this.#service.heldBytes();
       await this.#load(size);
-      const gained = (this.#service.heldBytes() ?? 0) - (held ?? 0);
-      const isLarge = held !== null && gained > MAX_BLOCK_BYTES;
-      if (isLarge && before !== null && before.requests === size && before.gained > MAX_BLOCK_BYTES) return size;
+      const after = this.#service.heldBytes();
+      const isLarge = held !== null && after !== null && after - held > MAX_BLOCK_BYTES;
+      if (isLarge && wasLarge === size) return size;
       if (size === requests) return size;
       this.#refuseHours(beganNs, requests, http);
-      before = { requests: size, gained };
+      wasLarge = isLarge ? size : null;
       // One that has grown much is sent once more: a first request loads code and data.
       if (!isLarge) size = Math.min(2 * size, requests);
     }

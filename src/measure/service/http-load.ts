@@ -37,16 +37,15 @@ function send(load: HttpLoad, agent: http.Agent): Promise<string | null> {
   });
 }
 
-/** Sends the requests, and prints what was done as lines of JSON, the last one with `isOver`. */
+/** Sends the requests, and prints what was done as lines of JSON. */
 async function main(requests: number, load: HttpLoad): Promise<void> {
   const { concurrency, rate } = load;
   const options = { keepAlive: true, maxSockets: concurrency };
   const agent = load.url.startsWith("https:") ? new https.Agent(options) : new http.Agent(options);
   const failures: string[] = [];
   let [begun, done, failed] = [0, 0, 0];
-  const print = (isOver: boolean) =>
-    process.stdout.write(`${JSON.stringify({ requests: done, failed, failures, ...(isOver ? { isOver } : {}) })}\n`);
-  const progress = setInterval(() => print(false), PROGRESS_MS);
+  const print = () => process.stdout.write(`${JSON.stringify({ requests: done, failed, failures })}\n`);
+  const progress = setInterval(print, PROGRESS_MS);
   const startMs = performance.now();
   const sender = async (): Promise<void> => {
     while (begun < requests) {
@@ -63,7 +62,7 @@ async function main(requests: number, load: HttpLoad): Promise<void> {
   await Promise.all(Array.from({ length: Math.min(concurrency, requests) }, sender));
   clearInterval(progress);
   agent.destroy();
-  print(true);
+  print();
 }
 
 const [requests = "", load = ""] = process.argv.slice(2);

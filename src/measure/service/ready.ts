@@ -8,16 +8,16 @@ const POLL_MS = 50;
 const MAX_TRY_MS = 2000;
 
 /** Any answer but an error of the server's: some services have no page at their root. */
-function answers(url: string): Promise<boolean> {
+function answers(url: string, until: AbortSignal): Promise<boolean> {
   const { get } = url.startsWith("https:") ? https : http;
   return new Promise((resolve) => {
-    const sent = get(url, { timeout: MAX_TRY_MS, agent: false }, (answer) => {
-      answer.resume();
-      answer.once("error", () => resolve(false));
-      answer.once("end", () => resolve((answer.statusCode ?? 500) < 500));
+    // Its body may never end.
+    const signal = AbortSignal.any([until, AbortSignal.timeout(MAX_TRY_MS)]);
+    const sent = get(url, { signal, agent: false }, (answer) => {
+      resolve((answer.statusCode ?? 500) < 500);
+      answer.destroy();
     });
-    sent.once("timeout", () => sent.destroy());
-    sent.once("error", () => resolve(false));
+    sent.on("error", () => resolve(false));
     sent.once("close", () => resolve(false));
   });
 }
@@ -40,7 +40,7 @@ export async function becomesReady(ready: Ready, printed: () => string, signal: 
   const isReady = (): boolean | Promise<boolean> => {
     switch (ready.kind) {
       case "url":
-        return answers(ready.url);
+        return answers(ready.url, signal);
       case "port":
         return accepts(Number(ready.port));
       case "line":

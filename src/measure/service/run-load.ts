@@ -75,7 +75,6 @@ const Progress = v.object({
   requests: v.pipe(v.number(), v.integer(), v.minValue(0)),
   failed: v.pipe(v.number(), v.integer(), v.minValue(0)),
   failures: v.array(v.string()),
-  isOver: v.optional(v.literal(true)),
 });
 export type LoadProgress = v.InferOutput<typeof Progress>;
 

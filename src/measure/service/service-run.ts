@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "../../core/process/command.ts";
@@ -26,27 +26,42 @@ const MAX_STOP_MS = 10_000;
 /** The end of a process is reported within this time of its last answer. */
 const DEATH_MS = 500;
 
+/** The file that probes and sampler read steps from; null in a run without. Never through a link. */
+function openStepFile(directory: string): number | null {
+  try {
+    return openSync(path.join(directory, PROBE_FOLDER, STEP_FILE), constants.O_WRONLY | constants.O_NOFOLLOW);
+  } catch {
+    return null;
+  }
+}
+
 /** The service of one run: its port, its load, its end. */
 export class ServiceRun {
   readonly #plan: ServicePlan;
   readonly #isDecided: ServiceRequest["isDecided"];
   readonly #port: number | null;
   readonly #over = new AbortController();
+  readonly #stepFd: number | null;
   #driven: Promise<void> | undefined;
   #record: RecordedService;
   #printed = "";
 
-  private constructor({ plan, isDecided }: ServiceRequest, port: number | null) {
+  private constructor({ plan, isDecided }: ServiceRequest, port: number | null, directory: string) {
+    this.#stepFd = openStepFile(directory);
     this.#plan = port === null ? plan : planAt(plan, port);
     this.#isDecided = isDecided;
     this.#port = port;
     this.#record = { port, rests: [], requests: null, failed: 0, failures: [] };
   }
 
-  /** @param command of the service: one of its words, or of the plan's, may stand for a port */
-  static async of(request: ServiceRequest, command: Command): Promise<ServiceRun> {
+  /**
+   * Before the service runs, which may write what stands in its probes' directory.
+   * @param command of the service: one of its words, or of the plan's, may stand for a port
+   * @param directory of the run
+   */
+  static async of(request: ServiceRequest, command: Command, directory: string): Promise<ServiceRun> {
     const hasPort = JSON.stringify([request.plan, command]).includes(PORT_PLACE);
-    return new ServiceRun(request, hasPort ? await freePort() : null);
+    return new ServiceRun(request, hasPort ? await freePort() : null, directory);
   }
 
   /** The arguments with the port in its place. */
@@ -65,27 +80,24 @@ export class ServiceRun {
    * @param caller the gate's environment  @param extra variables of the scenario
    */
   drive(
-    { cwd, wall, directory }: { readonly cwd: string; readonly wall: Wall | null; readonly directory: string },
+    { cwd, wall }: { readonly cwd: string; readonly wall: Wall | null },
     caller: Environment,
     extra: Readonly<Record<string, string>>,
     sampler: Pick<Sampler, "live" | "monotonicStartNs">,
   ): Promise<ExitState> {
     const id = randomId();
     const { env } = scrubEnvironment(caller, extra, id);
-    const stepFile = path.join(directory, PROBE_FOLDER, STEP_FILE);
-    let canWrite = true;
     const driven = driveService(this.#plan, {
       beside: { cwd, wall, env, marker: `${MARKER_VARIABLE}=${id}`, signal: this.#over.signal },
       elapsedNs: () => Number(process.hrtime.bigint() - sampler.monotonicStartNs),
       heldBytes: () => sampler.live().hostBytes,
       printed: () => this.#printed,
       reached: (requests) => {
-        if (!canWrite) return;
         try {
-          writeFileSync(stepFile, String(requests));
+          // A larger number covers the one before it.
+          if (this.#stepFd !== null) writeSync(this.#stepFd, String(requests), 0);
         } catch {
-          // A run without a probe lacks the directory, and the rests have the numbers.
-          canWrite = false;
+          // On a full disk: the rests have the numbers.
         }
       },
       isDecided: this.#isDecided,
@@ -102,6 +114,7 @@ export class ServiceRun {
   async finish(): Promise<RecordedService> {
     this.#over.abort();
     await this.#driven?.catch(() => {});
+    if (this.#stepFd !== null) closeSync(this.#stepFd);
     return this.#record;
   }
 
