@@ -17,7 +17,8 @@ const processOf = (facts: readonly Facts[]): ProcessEvidence => ({
 });
 const objects = (counts: readonly number[], last: Facts = {}): readonly Facts[] =>
   counts.map((count, at) => ({ objects: count, ...(at === counts.length - 1 ? last : {}) }));
-const line = (countGrowth: number): AttributedLine => ({ countGrowth }) as AttributedLine;
+const line = (countGrowth: number, placed: AttributedLine["placed"] = "allocated"): AttributedLine =>
+  ({ countGrowth, placed }) as AttributedLine;
 
 describe("memory that a program has lost", () => {
   it("grows without more objects, or with objects that nothing refers to", () => {
@@ -34,6 +35,10 @@ describe("memory that a program has lost", () => {
 
   it("memory is not lost where one line holds a single buffer that grows", () => {
     expect(isLost([processOf(objects([9000, 9000, 9000]))], [line(1)])).toBe(false);
+  });
+
+  it("memory is not lost where a container was seen to keep it, also one that did not gain at every sample", () => {
+    expect(isLost([processOf(objects([9900, 9903, 9907, 9907]))], [line(43, "kept")])).toBe(false);
   });
 
   it("memory is not lost where one of several processes keeps what grows", () => {

@@ -56,10 +56,11 @@ export function tracedRate(processes: readonly ProcessEvidence[]): number | null
 
 /**
  * Whether nothing grows that the programs of an attribution run still reach: no container that gains elements at every
- * moment, no objects that something refers to, no single buffer. Null where it is not known.
+ * moment or was seen to keep one of the lines, no objects that something refers to, no single buffer. Null where it is
+ * not known.
  */
 export function isLost(processes: readonly ProcessEvidence[], lines: readonly AttributedLine[]): boolean | null {
-  if (lines.some(({ countGrowth }) => countGrowth < MIN_BLOCKS)) return false;
+  if (lines.some(({ countGrowth, placed }) => countGrowth < MIN_BLOCKS || placed === "kept")) return false;
   const known = processes.map(({ moments }) => reaches(moments)).filter((reached) => reached !== null);
   return known.length === 0 ? null : !known.includes(true);
 }

@@ -1,17 +1,22 @@
 import type { AttributedLine } from "../../snapshot/growth/attributed-line.ts";
 import type { Attribution } from "../../snapshot/growth/attribution.ts";
 import type { LiveSample } from "../../snapshot/growth/line-growth.ts";
+import { mean, standardDeviation } from "../../stats/moments.ts";
+import { studentQuantile } from "../../stats/student-t.ts";
 import type { JudgedGrowth } from "../run/judged-growth.ts";
 
 /** Smallest share of the verdict's growth of a line that is named as its cause, and of one that is mentioned. */
 export const MIN_LEAK_SHARE = 0.2;
 const MIN_CONTRIBUTION = 0.05;
-/** Moments after the onset at which a line must have risen, so that one jump or a cache that fills is not a leak. */
-const MIN_RISES = 4;
-/** A rise counts from this share of the mean rise on: crumbs beside one jump do not. */
+/** Fewer moments show no trend. */
+const MIN_MOMENTS = 4;
+/**
+ * A line keeps rising where the mean of its rises is above 0 by a one-sided t test at this level. One jump, a pool that
+ * fills by a few large buffers, and crumbs beside a jump do not; 86, 135, 167 and 200 MB do.
+ */
+const STEADY_LEVEL = 0.98;
+/** A rise counts from this share of the mean rise on. */
 const RISE_SHARE = 0.25;
-/** One moment less suffices where a line rises evenly: at each by this share of the mean rise. */
-const EVEN_SHARE = 0.5;
 /** A line whose jump falls again by more than this share does not hold it. */
 const MAX_RELEASED = 0.2;
 /** Fewer new blocks, or a smaller share of all new ones, do not keep a heap from shrinking. */
@@ -80,11 +85,11 @@ export function coveredBy(
   };
 }
 
-/** Number of moments at which the line's retained bytes rose. */
-export function risesOf(bytes: readonly number[], share = RISE_SHARE): number {
-  const least = (share * ((bytes.at(-1) ?? 0) - (bytes[0] ?? 0))) / Math.max(1, bytes.length - 1);
-  return bytes.filter((value, at) => at > 0 && value > (bytes[at - 1] ?? 0) && value - (bytes[at - 1] ?? 0) >= least)
-    .length;
+/** Whether the line rises from moment to moment, not by a few jumps. */
+function isSteady(bytes: readonly number[]): boolean {
+  const rises = bytes.slice(1).map((value, at) => value - (bytes[at] ?? 0));
+  const quantile = studentQuantile(STEADY_LEVEL, rises.length - 1);
+  return bytes.length >= MIN_MOMENTS && mean(rises) > (quantile * standardDeviation(rises)) / Math.sqrt(rises.length);
 }
 
 /** Whether the line rose in one of the last two intervals: what has stopped growing is not a leak. */
@@ -121,9 +126,7 @@ function covering({ stretch }: JudgedGrowth, { steps, seconds, slowdown }: Cover
 
 /** Whether the line keeps rising, whatever it explains. */
 const keepsRising = ({ trend, bytes }: AttributedLine): boolean =>
-  trend === "grows" &&
-  stillRises(bytes) &&
-  (risesOf(bytes) >= MIN_RISES || (bytes.length >= MIN_RISES && risesOf(bytes, EVEN_SHARE) === bytes.length - 1));
+  trend === "grows" && stillRises(bytes) && isSteady(bytes);
 
 const isOn = (device: string, growth: JudgedGrowth): boolean => device === growth.device;
 
