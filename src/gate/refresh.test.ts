@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { MeasuredSeries } from "../analysis/measurements.ts";
 import { addRuns, emptyRecord } from "../baseline/record-changes.ts";
-import { hiddenGrowth, missingRuns } from "./refresh.ts";
+import { hiddenGrowth, incompleteBaseline } from "./refresh.ts";
 
 const stored = (count: number, series: readonly MeasuredSeries[] = []) => ({
   name: "train/0.json",
@@ -16,8 +16,10 @@ const stored = (count: number, series: readonly MeasuredSeries[] = []) => ({
 });
 
 it("a refresh reports how many runs its baseline lacks, until it has five", () => {
-  expect(missingRuns(stored(3))).toMatch(/has 3 runs .* peak and growth are unjudged.*`baseline refresh --runs 2`/);
-  expect(missingRuns(stored(5))).toBeNull();
+  expect(incompleteBaseline(stored(3))).toMatch(
+    /has 3 runs .* peak and growth are unjudged.*`baseline refresh --runs 2`/,
+  );
+  expect(incompleteBaseline(stored(5))).toBeNull();
 });
 
 it("a refresh warns of a baseline that grows like a leak, unless its runs know what the heap keeps", () => {

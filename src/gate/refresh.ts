@@ -51,7 +51,7 @@ export function failureHint(directory: string, hint: string | null): string {
 }
 
 /** What follows from a baseline of too few runs; null when it has enough. */
-export function missingRuns({ record }: StoredRecord): string | null {
+export function incompleteBaseline({ record }: StoredRecord): string | null {
   const runs = selectRuns(record, null).length;
   const missing = DEFAULT_POLICY.minBaselineRuns - runs;
   if (missing <= 0) return null;
@@ -138,7 +138,7 @@ export async function refreshScenario(
     if (scenario.definition === null && differentCommands(before, fingerprint.command ?? null)) {
       ports.log(`note: the earlier runs of this baseline were made by: ${oneLine(String(before))}`);
     }
-    const missing = missingRuns(stored);
+    const missing = incompleteBaseline(stored);
     if (missing !== null) ports.log(`${oneLine(scenario.name)}: ${missing}`);
     const hidden = hiddenGrowth(stored);
     if (hidden !== null) ports.log(`warning: ${oneLine(scenario.name)}: ${hidden}`);

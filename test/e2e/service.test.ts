@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/config/load.ts";
@@ -8,10 +8,18 @@ import { answerSentence } from "../../src/report/headline/sentence.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
 import { temporary } from "../testing/temporary.ts";
 
-/** Keeps KEEP bytes a request; FAIL: answers with errors; DIE: ends at its hundredth request. */
+/**
+ * Keeps KEEP bytes a request; FAIL: answers with errors; DIE: ends at its hundredth request; LINK: the file that its
+ * step file becomes a link to.
+ */
 const SERVICE = `
+import { symlinkSync, unlinkSync } from "node:fs";
 import { createServer } from "node:http";
-const { KEEP = "0", FAIL, DIE } = process.env;
+const { KEEP = "0", FAIL, DIE, LINK, STORMLOG_GATE_STEP_FILE } = process.env;
+if (LINK) {
+  unlinkSync(STORMLOG_GATE_STEP_FILE);
+  symlinkSync(LINK, STORMLOG_GATE_STEP_FILE);
+}
 const kept = [];
 let requests = 0;
 createServer((request, response) => {
@@ -87,7 +95,11 @@ describe("a service", () => {
   });
 
   it("a service has no growth where a request leaves nothing", async () => {
-    const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`);
+    // A service may not make the gate write elsewhere.
+    const victim = path.join(root, "victim");
+    writeFileSync(victim, "untouched");
+    const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`, { LINK: victim });
+    expect(readFileSync(victim, "utf8")).toBe("untouched");
     expect(scenario.verdict).not.toBe("fail");
     expect(["flat", "plateau", "shrink"]).toContain(host?.class);
     expect(run.info.service?.rests).toHaveLength(7);

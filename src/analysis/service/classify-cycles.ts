@@ -1,5 +1,6 @@
 import { mean, standardDeviation } from "../../stats/moments.ts";
 import { studentQuantile } from "../../stats/student-t.ts";
+import { MAX_CYCLES } from "../../telemetry/recording/service.ts";
 import type { DriftClass } from "../series/document.ts";
 
 /** What equal cycles of load leave, each compared with the one before it. Sizes in bytes. */
@@ -64,14 +65,14 @@ export function classifyCycles(levels: readonly number[], change: number): Cycle
   };
 }
 
-/** Cycles before the first decision, and those that a growth which is still below the floor is projected to. */
+/** Cycles before the first decision. */
 const MIN_CYCLES = 8;
-const PROJECTED_CYCLES = 12;
 
 /** Whether further cycles would change nothing: a leak, or no growth that could become material. */
 export function cyclesDecide(levels: readonly number[], change: number): boolean {
   if (levels.length <= MIN_CYCLES) return false;
   const trend = classifyCycles(levels, change);
   if (trend.class === "leak") return true;
-  return trend.class !== "rising" && PROJECTED_CYCLES * trend.interval[1] < change;
+  // As if all cycles that may follow left the most that the interval allows.
+  return trend.class !== "rising" && MAX_CYCLES * trend.interval[1] < change;
 }

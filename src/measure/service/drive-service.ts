@@ -3,6 +3,7 @@ import { oneLine } from "../../core/text.ts";
 import { formatDuration, MIB } from "../../core/units.ts";
 import {
   type HttpLoad,
+  MAX_CYCLES,
   PORT_PLACE,
   type RecordedService,
   type ServicePlan,
@@ -31,8 +32,6 @@ type Problem = NonNullable<RecordedService["problem"]>;
 
 /** Seconds in which a service must take requests: models are loaded and code is compiled before. */
 const MAX_START_S = 120;
-/** Cycles at most where their number is not given. */
-const MAX_CYCLES = 12;
 /** The warm-up sends this many requests, then twice as many, …, up to those of a cycle. */
 const FIRST_REQUESTS = 10;
 /**
@@ -59,6 +58,22 @@ class LoadProblem extends Error {
   constructor(code: string, message: string, hint: string | null = null) {
     super(message);
     this.problem = { code, message, hint };
+  }
+}
+
+/** How a command beside the service failed; null when it did not, or was ended. */
+function failureOf(end: BesideEnd["end"]): string | null {
+  switch (end.kind) {
+    case "aborted":
+      return null;
+    case "exited":
+      return end.code === 0 ? null : `exited with status ${end.code}`;
+    case "signaled":
+      return `was ended by ${end.signal}`;
+    case "exec-failed":
+      return `cannot be started (${end.errno})`;
+    case "lost":
+      return "was lost";
   }
 }
 
@@ -200,13 +215,8 @@ class Drive {
   }
 
   #checkEnd({ end, output }: BesideEnd, what: string, code: string): void {
-    if (end.kind === "aborted" || (end.kind === "exited" && end.code === 0)) return;
-    const how = {
-      exited: () => `exited with status ${end.kind === "exited" ? end.code : ""}`,
-      signaled: () => `was ended by ${end.kind === "signaled" ? end.signal : ""}`,
-      "exec-failed": () => `cannot be started (${end.kind === "exec-failed" ? end.errno : ""})`,
-      lost: () => "was lost",
-    }[end.kind]();
+    const how = failureOf(end);
+    if (how === null) return;
     const said = output.trim().split("\n").slice(-3).join(" / ");
     throw new LoadProblem(code, oneLine(`${what} ${how}${said && `: ${said}`}`));
   }

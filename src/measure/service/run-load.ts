@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { packageRoot } from "../../core/package-root.ts";
 import type { HttpLoad } from "../../telemetry/recording/service.ts";
 import { launch } from "../launch/launch.ts";
+import { OutputTee } from "../launch/output-tee.ts";
 import { ProcessTree } from "../launch/process-tree.ts";
 import type { CommandEnd, LaunchRequest } from "../launch/start-in-session.ts";
 import { endLeftovers } from "../launch/stop-tree.ts";
@@ -33,19 +34,27 @@ export async function runBeside(
   const launched = await launch({ argv, cwd: beside.cwd, env: beside.env, wall: beside.wall });
   let output = "";
   let rest = "";
-  for (const stream of [launched.stdout, launched.stderr]) {
-    stream.setEncoding("utf8");
-    stream.on("data", (text: string) => {
+  const keep = (): ((chunk: Uint8Array) => string) => {
+    const decoder = new TextDecoder();
+    return (chunk) => {
+      const text = decoder.decode(chunk, { stream: true });
       output = (output + text).slice(-MAX_OUTPUT);
-      if (stream !== launched.stdout) return;
-      const lines = (rest + text).split("\n");
-      rest = (lines.pop() ?? "").slice(-MAX_OUTPUT);
-      for (const line of lines) onLine(line);
-    });
-  }
-  const closed = Promise.all(
-    [launched.stdout, launched.stderr].map((stream) => new Promise((resolve) => stream.once("close", resolve))),
-  );
+      return text;
+    };
+  };
+  const [take, takeErrors] = [keep(), keep()];
+  const tees = [
+    new OutputTee(
+      launched.stdout,
+      (chunk) => {
+        const lines = (rest + take(chunk)).split("\n");
+        rest = (lines.pop() ?? "").slice(-MAX_OUTPUT);
+        for (const line of lines) onLine(line);
+      },
+      null,
+    ),
+    new OutputTee(launched.stderr, takeErrors, null),
+  ];
   const { signal } = beside;
   let abort = (): void => {};
   const aborted = new Promise<{ readonly kind: "aborted" }>((resolve) => {
@@ -57,9 +66,7 @@ export async function runBeside(
   const end = await Promise.race([launched.ended, aborted]);
   signal.removeEventListener("abort", abort);
   await endLeftovers(launched, new ProcessTree(launched.rootPid, launched.walled ? null : beside.marker));
-  for (const stream of [launched.stdout, launched.stderr]) stream.once("end", () => stream.destroy());
-  // All writers have ended, so the rest arrives at once.
-  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 500).unref())]);
+  await Promise.all(tees.map((tee) => tee.finish()));
   return { end, output };
 }
 

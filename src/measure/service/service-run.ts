@@ -69,10 +69,11 @@ export class ServiceRun {
     return argv.map((word) => word.replaceAll(PORT_PLACE, String(this.#port)));
   }
 
-  /** Takes output of the service. */
+  /** Takes output of the service, until the line is in it that says that the service is ready. */
   print(chunk: Uint8Array): void {
-    if (this.#plan.ready.kind === "line")
-      this.#printed = (this.#printed + Buffer.from(chunk).toString("utf8")).slice(-MAX_PRINTED);
+    const { ready } = this.#plan;
+    if (ready.kind !== "line" || this.#printed.includes(ready.text)) return;
+    this.#printed = (this.#printed + Buffer.from(chunk).toString("utf8")).slice(-MAX_PRINTED);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Finding, LinePackage } from "../../analysis/series/document.ts";
+import type { Finding, LinePackage, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { MIB } from "../../core/units.ts";
 import { headingText } from "../markdown/answer.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -28,6 +28,7 @@ function sentenceOf(
     share = 1,
     gained = 90 * MIB,
     workers = ["worker 2 of 4 of gunicorn", "wrk"],
+    all = [] as readonly SeriesAnalysis[],
     show = answerSentence,
   } = {},
 ): string {
@@ -44,7 +45,7 @@ function sentenceOf(
     ...run,
     analysis: sampleAnalysis({
       processes: roles,
-      series: [sampleSeriesAnalysis({ ...place, class: label, growth_bytes: label === "leak" ? 90 * MIB : 0 })],
+      series: [sampleSeriesAnalysis({ ...place, class: label, growth_bytes: label === "leak" ? 90 * MIB : 0 }), ...all],
     }),
   }));
   const check = sampleCheck({
@@ -135,6 +136,18 @@ describe("the sentence of a leak", () => {
     expect(sentenceOf(["leak"], [], { ...host, share: 0.6, show: inDocument })).toBe("none");
     expect(sentenceOf(["leak"], [], { ...host, share: 0.7 })).not.toContain("gunicorn");
     expect(sentenceOf(["leak"])).not.toContain("gunicorn");
+  });
+
+  it("states the rate of all processes together where the heap of one of them decides", () => {
+    const host = (growth: number) =>
+      sampleSeriesAnalysis({
+        ...{ rank: 0, device: "host", metric: "host", class: "leak" },
+        ...{ growth_bytes: growth, slope_bytes_per_step: 512 * 1024 },
+      });
+    const rate = (growth: number) =>
+      sentenceOf(["leak"], [], { device: "host", metric: "allocated", all: [host(growth)] });
+    expect(rate(270 * MIB)).toMatch(/^Leak of 512 KiB a step/);
+    expect(rate(80 * MIB)).not.toContain("512 KiB");
   });
 
   it("names no process where the processes that are left gained little of the growth", () => {

@@ -66,7 +66,7 @@ function breachSentence(scenario: ScenarioReport, judgement: Judgement): string 
     text = capital(`${breach(cause, judgement, found, named, brief)}${sure}`);
     if (text.length <= MAX_SENTENCE) break;
   }
-  return `${cutText(text, MAX_SENTENCE)}${missingRuns(judgement)}`;
+  return `${cutText(text, MAX_SENTENCE)}${missingRunsText(judgement)}`;
 }
 
 /** "in validation on rank 3": with the device where the checks cover several; "" where there is one of each. */
@@ -165,7 +165,7 @@ export function certainty(check: Check, { verdict }: Judgement, scenario: Scenar
 }
 
 /** "; needs 2 more runs of the change and 1 of the base": what the limits left out; "" where nothing is missing. */
-export function missingRuns(judgement: Judgement): string {
+export function missingRunsText(judgement: Judgement): string {
   const { needs_more_runs: candidate, needs_base_runs: base } = judgementDocument(judgement);
   const needs = [
     ...(candidate > 0 ? [`${plural(candidate, "more run")} of the change`] : []),

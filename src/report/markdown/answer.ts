@@ -14,7 +14,7 @@ import {
   unattributed,
 } from "../headline/line-answer.ts";
 import { higherParts, higherText } from "../headline/peak-answer.ts";
-import { answerSentence, certainty, leakAmount, missingRuns, sideNotes } from "../headline/sentence.ts";
+import { answerSentence, certainty, leakAmount, missingRunsText, sideNotes } from "../headline/sentence.ts";
 import { rowCells, rowName, shownRows, withValue } from "../headline/shown-rows.ts";
 import { decisiveRun, growingProcess } from "../model/decisive-run.ts";
 import type { GateReport, ScenarioReport, Verdict } from "../model/gate-report.ts";
@@ -123,7 +123,7 @@ export function leadText(scenario: ScenarioReport, link: LineLink): string {
     return lines.join(" ");
   }
   const line = isCounted(cause.decisive.metric) ? null : namedLine(scenario.findings);
-  const certain = `${certainty(cause.decisive, judgement, scenario)}${missingRuns(judgement)}`;
+  const certain = `${certainty(cause.decisive, judgement, scenario)}${missingRunsText(judgement)}`;
   const sure = certain.replace(/^[,;] /, "");
   const higher = higherParts(scenario.peak);
   if (higher.length > 0) lines.push(`**${unbroken(withCode(higherText(higher, (at) => `\`${at}\``)))}.**`);

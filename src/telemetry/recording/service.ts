@@ -31,6 +31,9 @@ export type Load =
   /** `pattern`: finds the number of requests in its output; null = the reports of known load generators. */
   | { readonly kind: "command"; readonly command: Command; readonly pattern: string | null };
 
+/** Cycles of load at most where their number is not given. */
+export const MAX_CYCLES = 12;
+
 /** A service, and the cycles of load and rest that it is measured in. The service itself is the run's command. */
 export interface ServicePlan {
   readonly ready: Ready;

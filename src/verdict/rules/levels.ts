@@ -137,7 +137,7 @@ export function compareLevels(levels: Levels, input: LevelInput): LevelCompariso
     return { kind: "shift", pValue, needsMoreRuns: 0, needsBaseRuns, missing: 0 };
   }
   const needsMoreRuns = needsBaseRuns === 0 && mine.length < MAX_LEVEL_RUNS ? 1 : 0;
-  const more = missingRuns(mine, known, alpha);
+  const more = runsToSignificance(mine, known, alpha);
   const missing = more === null ? null : more + Math.max(0, baseRunsFor(mine.length + more) - here.length);
   return { kind: "open", pValue, needsMoreRuns, needsBaseRuns, missing };
 }
@@ -146,7 +146,7 @@ export function compareLevels(levels: Levels, input: LevelInput): LevelCompariso
 const baseRunsFor = (runs: number): number => Math.max(BASE_RERUNS, runs >> 1);
 
 /** Further runs of the change after which all of them would be significant if they went on as they did. */
-function missingRuns(mine: readonly number[], known: readonly number[], alpha: number): number | null {
+function runsToSignificance(mine: readonly number[], known: readonly number[], alpha: number): number | null {
   const runs = [...mine];
   while (runs.length < MAX_LEVEL_RUNS) {
     runs.push(runs[runs.length - mine.length] as number);
