@@ -21,10 +21,13 @@ export interface CycleTrend {
 /** Differences that a class needs, behind the first ones, in which pools and caches fill. */
 const MIN_JUDGED = 4;
 const FIRST_SHARE = 1 / 3;
-/** Of a leak, one-sided. A sequence looks at its cycles up to five times, which adds up to less than 0.1 %. */
-const LEAK_LEVEL = 0.9998;
+/** Of a leak, one-sided. A sequence looks at its cycles up to 17 times: 0.05 % in all (`bench/services`). */
+const LEAK_LEVEL = 0.99993;
 const RISING_LEVEL = 0.95;
-/** Growth that slows down to less than this share, from the first third of the judged cycles to the last, may end. */
+/**
+ * Growth that slows down to less than this share, from the first third of the judged cycles to the last, may end. It
+ * has not, where the last third is above that by its standard error: errors of levels cancel within a third.
+ */
 const MIN_LASTING = 0.7;
 /** Readings of processes are multiples of pages, of several mappings each. */
 const MIN_DEVIATION_BYTES = 16 * 1024;
@@ -42,11 +45,13 @@ export function classifyCycles(levels: readonly number[], change: number): Cycle
   const none = { from, perCycle: 0, interval: [0, 0], mde: 0, significant: false } as const;
   if (n < MIN_JUDGED) return { class: "insufficient", ...none };
   const perCycle = mean(judged);
-  const error = Math.max(MIN_DEVIATION_BYTES, standardDeviation(judged)) / Math.sqrt(n);
+  const spread = Math.max(MIN_DEVIATION_BYTES, standardDeviation(judged));
+  const error = spread / Math.sqrt(n);
   const quantile = (level: number): number => studentQuantile(level, n - 1);
   const half = quantile(0.975) * error;
   const third = Math.max(1, Math.floor(n / 3));
-  const lasts = mean(judged, n - third) >= MIN_LASTING * mean(judged, 0, third);
+  const slowed = MIN_LASTING * mean(judged, 0, third) - mean(judged, n - third);
+  const lasts = -slowed >= (spread * Math.hypot(1, MIN_LASTING)) / third;
   const growth = n * perCycle;
   const total = (levels.at(-1) ?? 0) - (levels[0] ?? 0);
   const label = (): CycleTrend["class"] => {
@@ -65,14 +70,16 @@ export function classifyCycles(levels: readonly number[], change: number): Cycle
   };
 }
 
-/** Cycles before the first decision. */
+/** Cycles before the first decision, and those after which only growth that is not yet a leak asks for more. */
 const MIN_CYCLES = 8;
+const USUAL_CYCLES = 12;
 
 /** Whether further cycles would change nothing: a leak, or no growth that could become material. */
 export function cyclesDecide(levels: readonly number[], change: number): boolean {
   if (levels.length <= MIN_CYCLES) return false;
   const trend = classifyCycles(levels, change);
   if (trend.class === "leak") return true;
-  // As if all cycles that may follow left the most that the interval allows.
-  return trend.class !== "rising" && MAX_CYCLES * trend.interval[1] < change;
+  if (trend.class === "rising") return levels.length > MAX_CYCLES;
+  // As if the usual number of cycles left the most that the interval allows.
+  return levels.length > USUAL_CYCLES || USUAL_CYCLES * trend.interval[1] < change;
 }

@@ -32,7 +32,7 @@ export type Load =
   | { readonly kind: "command"; readonly command: Command; readonly pattern: string | null };
 
 /** Cycles of load at most where their number is not given. */
-export const MAX_CYCLES = 12;
+export const MAX_CYCLES = 24;
 
 /** A service, and the cycles of load and rest that it is measured in. The service itself is the run's command. */
 export interface ServicePlan {
