@@ -1,9 +1,14 @@
 /**
  * How often the levels that a service holds at rest are called a leak: programs without one, whose levels move as
- * levels of real services do, and leaks by size and noise. Usage: npm run bench:services [-- --json] [--publish]
- * [--draws N] [--seed N]. Exits 1 when a limit is missed.
+ * levels of real services do, and leaks by size and noise; with `--real` real services in six languages instead, each
+ * unchanged and with leaks. Usage: npm run bench:services [-- --json] [--publish] [--draws N] [--seed N] [--real]
+ * [--runs N] [--leaks BYTES,…] [--only NAME] [--python FILE] [--torch FILE] [--modules DIRECTORY]. Exits 1 when a limit
+ * is missed.
  */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import { classifyCycles, cyclesDecide } from "../../src/analysis/service/classify-cycles.ts";
 import { MIB } from "../../src/core/units.ts";
@@ -12,12 +17,20 @@ import { MAX_CYCLES } from "../../src/telemetry/recording/service.ts";
 import type { Result } from "../shared/figures.ts";
 import { conclude, PUBLISH_OPTIONS } from "../shared/publish.ts";
 import { wilsonInterval } from "../shared/wilson.ts";
+import { realServices } from "./real.ts";
 
 const { values } = parseArgs({
   options: {
     ...PUBLISH_OPTIONS,
     draws: { type: "string", default: "4000" },
     seed: { type: "string", default: "20261130" },
+    real: { type: "boolean", default: false },
+    runs: { type: "string", default: "5" },
+    leaks: { type: "string", default: "0,1024,10240" },
+    only: { type: "string", default: "" },
+    python: { type: "string", default: "python3" },
+    torch: { type: "string", default: "/usr/bin/python3" },
+    modules: { type: "string", default: "node_modules" },
   },
 });
 const draws = Number(values.draws);
@@ -102,8 +115,23 @@ function result(family: Family, limit: number, name: string, hitsOf: (leaks: num
   };
 }
 
-const results = [
-  ...BOUNDED.map((family) => result(family, LIMIT_FALSE, "called a leak", (leaks) => leaks)),
-  ...LEAKS.map((family) => result(family, LIMIT_MISSED, "leaks missed", (leaks) => draws - leaks)),
-];
-process.exitCode = conclude({ bench: "services", title: `Levels at rest, ${draws} draws each`, results }, values);
+function drawn(): Result[] {
+  return [
+    ...BOUNDED.map((family) => result(family, LIMIT_FALSE, "called a leak", (leaks) => leaks)),
+    ...LEAKS.map((family) => result(family, LIMIT_MISSED, "leaks missed", (leaks) => draws - leaks)),
+  ];
+}
+
+function real(): Result[] {
+  const directory = mkdtempSync(path.join(tmpdir(), "gate-services-bench-"));
+  const installed = { python: values.python, torch: values.torch, modules: path.resolve(values.modules) };
+  try {
+    return realServices(installed, values.leaks.split(",").map(Number), Number(values.runs), values.only, directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+const title = values.real ? `Real services, ${values.runs} runs each` : `Levels at rest, ${draws} draws each`;
+const bench = values.real ? "real-services" : "services";
+process.exitCode = conclude({ bench, title, results: values.real ? real() : drawn() }, values);
