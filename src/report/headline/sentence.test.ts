@@ -226,6 +226,16 @@ describe("growth that no line holds", () => {
   });
 });
 
+it("a pass above its limit is explained by its reason, and no limit is named", () => {
+  const reason = "peak 1.20 GiB is 200 MiB above the baseline's 1.00 GiB, but so is the base commit in this session";
+  const check = (candidate_bytes: number) =>
+    sampleCheck({ ...KEY, verdict: "pass", gating: true, candidate_bytes, threshold_bytes: 1100 * MIB, reason });
+  const sentence = (value: number) =>
+    answerSentence(sampleScenario("pass", { judgement: sampleJudgement("pass", { checks: [check(value)] }) }));
+  expect(sentence(1200 * MIB)).toMatch(/^Peak 1\.20 GiB is 200 MiB above .* but so is the base commit/);
+  expect(sentence(1000 * MIB)).toContain("(limit 1.07 GiB)");
+});
+
 describe("the sentence of a verdict that limits left open", () => {
   it.each([
     [{ kind: "candidate-runs", runs: 2, baseRuns: 1 }, "; needs 2 more runs of the change and 1 of the base"],

@@ -196,6 +196,8 @@ function passSentence(scenario: ScenarioReport, judgement: Judgement): string {
   const peak = peakOfPass(judgement);
   if (peak?.candidate_bytes == null) return capital(judgement.reason);
   const { candidate_bytes: value, threshold_bytes: limit, baseline_bytes: baseline } = peak;
+  // Above its limit it passes for a reason, such as a base commit that is as high.
+  if (limit !== null && value > limit) return cutText(capital(peak.reason), MAX_SENTENCE);
   const size = sizeFormat(peak);
   const gain =
     peak.improved && baseline !== null
