@@ -89,14 +89,16 @@ interface Judged {
 }
 
 interface Report {
-  readonly scenarios: readonly {
-    readonly verdict: string;
-    readonly runs: readonly {
-      readonly analysis: {
-        readonly series: readonly { metric: string; class: string; growth_bytes_per_request?: number | null }[];
-      } | null;
+  readonly payload: {
+    readonly scenarios: readonly {
+      readonly verdict: string;
+      readonly runs: readonly {
+        readonly analysis: {
+          readonly series: readonly { metric: string; class: string; growth_bytes_per_request?: number | null }[];
+        } | null;
+      }[];
     }[];
-  }[];
+  };
 }
 
 function judged(service: Service, leak: number, directory: string): Judged {
@@ -114,8 +116,8 @@ function judged(service: Service, leak: number, directory: string): Judged {
   const env = { ...process.env, ...service.env, LEAK: String(leak) };
   const { stdout, stderr } = spawnSync(process.execPath, [cli, ...argv], { cwd: directory, env, encoding: "utf8" });
   const seconds = (performance.now() - began) / 1000;
-  const { scenarios } = JSON.parse(readFileSync(path.join(bundle, "report.json"), "utf8")) as Report;
-  const [scenario] = scenarios;
+  const { payload } = JSON.parse(readFileSync(path.join(bundle, "report.json"), "utf8")) as Report;
+  const [scenario] = payload.scenarios;
   const host = scenario?.runs[0]?.analysis?.series.find(({ metric }) => metric === "host");
   if (scenario === undefined || host === undefined) throw new Error(`${service.name}: ${stdout}${stderr}`);
   return { verdict: scenario.verdict, class: host.class, perRequest: host.growth_bytes_per_request ?? null, seconds };

@@ -91,6 +91,23 @@ describe("the timeline of a run", () => {
     expect(timeline.series.every(({ steps }) => steps === undefined)).toBe(true);
   });
 
+  it("the picture of a family without checks is about its host memory, as the sentence is, and not about one heap", () => {
+    const measured = recording(0);
+    const [table] = measured.tables;
+    const columns = { ...table!.columns, allocated: table!.columns.host! };
+    const recorded: Recording = { ...measured, tables: [{ ...table!, columns }] };
+    const analysis = analyze(recorded);
+    const role = { program: "", rank: 0, pids: 1, window_s: 9, growth_bytes: 0, share: 0.5, peak_bytes: 50 * MIB };
+    const family = { ...analysis, processes: ["one", "two"].map((name) => ({ ...role, role: name })) };
+    const first = (of: typeof analysis) =>
+      buildTimeline({
+        ...{ scenario: "s", verdict: "unjudged", subtitle: "", recording: recorded, analysis: of },
+        ...{ judgement: null, policy: DEFAULT_POLICY, envelopes: [] },
+      }).series[0]?.metric;
+    expect(first(family)).toBe("host");
+    expect(first(analysis)).toBe("allocated");
+  });
+
   it("names the line of a leak, and no line of another finding", () => {
     const { judgement, policy } = judged(20 * MIB, null);
     const evidence = { line: "train.py:6", code: "  history.append(x)", share: 0.98 };

@@ -3,6 +3,7 @@ import { type AnalysisDocument, type Finding, stepNoun } from "../../analysis/se
 import { seriesOf, stepPositions } from "../../analysis/series/series.ts";
 import type { Band } from "../../baseline/band.ts";
 import { causesOf, decidingCheck } from "../../report/headline/causes.ts";
+import { describingSeries } from "../../report/headline/shown-rows.ts";
 import type {
   HostAccount,
   Timeline,
@@ -43,7 +44,8 @@ export function buildTimeline(input: TimelineInput): Timeline {
     input.policy.gatingMetrics?.some((name) => name === metric) ??
     (metric === "allocated" || (metric === "host" && !allocated));
   const decided = judgement === null ? null : decidingCheck(judgement.checks);
-  const decides = (key: SeriesKey): boolean => decided !== null && sameSeries(key, decided);
+  const subject: SeriesKey | null = decided ?? describingSeries(input.analysis ?? null);
+  const decides = (key: SeriesKey): boolean => subject !== null && sameSeries(key, subject);
   const series: TimelineSeries[] = all
     .map(({ rank, device, metric, timeS, steps, bytes }) => ({
       rank,
@@ -54,7 +56,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
       ...(steps === null ? {} : { steps }),
       bytes,
     }))
-    // The series that decided comes first: the picture is about it.
+    // The series that decided, or describes the run, comes first: the picture is about it.
     .sort((a, b) => Number(decides(b)) - Number(decides(a)) || Number(b.gating) - Number(a.gating));
   const main = series[0];
   const deciding = decided === null ? [] : decidingSeries(decided, checks);
@@ -79,6 +81,7 @@ export function buildTimeline(input: TimelineInput): Timeline {
       // Marks that a chart shows as a line.
       .filter(({ kind }) => ["phase", "oom", "source-error"].includes(kind))
       .map(({ timeNs, text }) => ({ time_s: timeNs / 1e9, text })),
+    ...(input.recording.info?.service === undefined ? {} : { step_noun: "request" as const }),
     ...(phases.length === 0 ? {} : { phases }),
     panels,
     ...(account === null ? {} : { account }),

@@ -32,7 +32,7 @@ export function couldDetect(scenario: ScenarioReport, about?: Check): Detectable
   const keys = new Set(gating.map(({ rank, device, metric }) => `${rank} ${device} ${metric}`));
   const series =
     keys.size === 0
-      ? [describingSeries(scenario.runs)]
+      ? [describingSeries(newestAnalysis(scenario.runs))]
       : (newestAnalysis(scenario.runs)?.series.filter(({ rank, device, metric }) =>
           keys.has(`${rank} ${device} ${metric}`),
         ) ?? []);

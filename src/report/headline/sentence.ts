@@ -6,7 +6,7 @@ import { MEMORY_SETTINGS } from "../../telemetry/recording/model.ts";
 import type { Check, Judgement } from "../../verdict/model/judgement.ts";
 import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
-import { comparedValue, type DecisiveRun, decisiveRun, growingProcess } from "../model/decisive-run.ts";
+import { comparedValue, type DecisiveRun, decisiveRun, growingProcess, newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
 import { capital } from "../wording/wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
@@ -238,7 +238,7 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
   const reason = (open?.reason ?? judgement.reason).split(": ")[0] ?? judgement.reason;
   // A store is named as it is written: "file:baselines has no usable baseline …".
   const parts = [/^\w+:/.test(reason) ? reason : capital(reason)];
-  const shown = describingSeries(scenario.runs);
+  const shown = describingSeries(newestAnalysis(scenario.runs));
   const peaks = judgement.checks.filter(
     ({ gating, candidate_bytes: bytes, aspect }) => gating && aspect === "peak" && bytes !== null,
   );

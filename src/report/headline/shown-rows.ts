@@ -1,9 +1,9 @@
-import type { SeriesAnalysis } from "../../analysis/series/document.ts";
+import type { AnalysisDocument, SeriesAnalysis } from "../../analysis/series/document.ts";
 import { formatBytes, formatShort } from "../../core/units.ts";
 import { formatSize, isCounted } from "../../telemetry/recording/metrics.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
-import { comparedValue, decisiveRun, newestAnalysis } from "../model/decisive-run.ts";
+import { comparedValue, decisiveRun } from "../model/decisive-run.ts";
 import type { RunReport, ScenarioReport } from "../model/gate-report.ts";
 import { checkName } from "../wording/wording.ts";
 import { causesOf } from "./causes.ts";
@@ -12,11 +12,11 @@ import { causesOf } from "./causes.ts";
 const COUNTED_SHARE = 0.05;
 
 /**
- * What describes a run where nothing was checked: the largest allocator of the newest one, else its host memory. The
+ * What describes a run where nothing was checked: its largest allocator, else its host memory. The
  * heap of one process describes no family: what grows in another shows in host memory alone.
  */
-export function describingSeries(runs: readonly RunReport[]): SeriesAnalysis | null {
-  const { series = [], processes = [] } = newestAnalysis(runs) ?? {};
+export function describingSeries(analysis: AnalysisDocument | null): SeriesAnalysis | null {
+  const { series = [], processes = [] } = analysis ?? {};
   const measured = series.filter((one) => one.peak_bytes !== null).sort((a, b) => b.peak_bytes! - a.peak_bytes!);
   const host = measured.find(({ metric }) => metric === "host");
   const peaks = processes.flatMap(({ rank, peak_bytes: peak }) => (rank === host?.rank ? [peak] : []));

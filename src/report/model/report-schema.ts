@@ -62,6 +62,8 @@ const TimelineSchema = v.object({
   marks: list(v.object({ time_s: number, text })),
   /** Which of the candidate's runs it shows, from 1 on; absent where it is none of them. */
   run: v.exactOptional(v.object({ number: count, of: count })),
+  /** What a step of the run is; "step" where absent. */
+  step_noun: v.exactOptional(v.picklist(["step", "request"])),
   /** Phases that the program names, one after the other; absent where it names none. */
   phases: v.exactOptional(list(v.object({ name: text, from_s: number, to_s: number }))),
   /**

@@ -97,7 +97,7 @@ export function panelsOf({ timeline }: ScenarioReport): readonly PagePanel[] {
 
 /** What the host memory of a panel consists of. */
 function accountPanel(account: HostAccount, host: PagePanel): PagePanel {
-  const x = (host.unit === "steps" ? account.steps : account.time_s) ?? [];
+  const x = (host.unit === "second" ? account.time_s : account.steps) ?? [];
   const rows = [...x.keys()].filter((row) => Number.isFinite(x[row]));
   const pick = (values: readonly (number | null)[]) => Float64Array.from(rows, (row) => values[row] ?? Number.NaN);
   const lines = ACCOUNT_PARTS.flatMap(({ part, label, color }) => {

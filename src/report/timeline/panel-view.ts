@@ -36,7 +36,7 @@ export interface PanelView {
 
 /** Panels that share an axis. */
 export interface AxisView {
-  readonly unit: "steps" | "seconds";
+  readonly unit: "step" | "request" | "second";
   readonly from: number;
   readonly to: number;
   readonly panels: readonly PanelView[];
@@ -92,9 +92,9 @@ function countsSteps({ series, panel }: PanelSource): boolean {
 }
 
 function axisView(sources: readonly PanelSource[], timeline: Timeline): AxisView {
-  const unit = sources.length > 0 && sources.every(countsSteps) ? "steps" : "seconds";
+  const unit = sources.length > 0 && sources.every(countsSteps) ? (timeline.step_noun ?? "step") : "second";
   const panels = sources.map((source) => panelView(source, unit, timeline));
-  let [from, to] = unit === "steps" ? [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] : [0, 0];
+  let [from, to] = unit === "second" ? [0, 0] : [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { x, series, band } of panels) {
     const include = (at: number | undefined, bytes: number | undefined) => {
       if (at === undefined || bytes === undefined || !Number.isFinite(at) || !Number.isFinite(bytes)) return;
@@ -109,7 +109,7 @@ function axisView(sources: readonly PanelSource[], timeline: Timeline): AxisView
   if (!(to > from)) to = from + 1;
   const first = sources[0]?.series;
   const positionOf = (time_s: number) =>
-    unit === "seconds" || first?.steps === undefined ? time_s : stepAt(first.time_s, first.steps, time_s);
+    unit === "second" || first?.steps === undefined ? time_s : stepAt(first.time_s, first.steps, time_s);
   return { unit, from, to, panels, positionOf };
 }
 
@@ -125,7 +125,7 @@ function stepAt(time_s: Float64Array, steps: Float64Array, at: number): number {
 }
 
 function panelView({ series, panel }: PanelSource, unit: AxisView["unit"], timeline: Timeline): PanelView {
-  const x = unit === "steps" ? series.steps! : series.time_s;
+  const x = unit === "second" ? series.time_s : series.steps!;
   const at = indexOfPeak(series.bytes, x);
   const peak = at < 0 ? null : { x: x[at]!, bytes: series.bytes[at]! };
   const band = bandView(panel, unit);
@@ -152,7 +152,7 @@ function limitsOf({ threshold_bytes, budget_bytes }: TimelinePanel, high: number
 function bandView({ envelope }: TimelinePanel, unit: AxisView["unit"]): BandView | null {
   if (envelope === null) return null;
   const { time_s, low_bytes, mid_bytes, high_bytes, runs } = envelope;
-  const positions = unit === "steps" ? (envelope.steps ?? []) : time_s;
+  const positions = unit === "second" ? time_s : (envelope.steps ?? []);
   const kept: { x: number; low: number; mid: number; high: number }[] = [];
   positions.forEach((x, i) => {
     const mid = mid_bytes[i] ?? Number.NaN;

@@ -104,7 +104,7 @@ describe("renderTimelineHtml", () => {
     const report = accountReport("fail", { steps: true });
     const data = JSON.parse(/id="data">(.*?)<\/script>/.exec(renderTimelineHtml(report))![1]!);
     const [host, account] = data.scenarios[0].panels;
-    expect([account.unit, account.from, account.to]).toEqual(["steps", host.from, host.to]);
+    expect([account.unit, account.from, account.to]).toEqual(["step", host.from, host.to]);
     const line = account.lines.find(({ label }: { label: string }) => label === "in use");
     expect(Buffer.from(line.x, "base64")).toHaveLength(31 * Float32Array.BYTES_PER_ELEMENT);
   });

@@ -81,6 +81,7 @@ describe("renderTimelineSvg", () => {
   it("counts steps where the series and its band do, else seconds", () => {
     const stepped = twoPanels();
     expect(texts(renderTimelineSvg(stepped))).toContain("step 0");
+    expect(texts(renderTimelineSvg({ ...stepped, step_noun: "request" }))).toContain("request 0");
     const [panel, ...rest] = stepped.panels!;
     const { steps: _, ...band } = panel!.envelope!;
     const old = { ...stepped, panels: [{ ...panel!, envelope: band }, ...rest] };

@@ -110,10 +110,10 @@ function drawPanels(timeline: Timeline, axis: AxisView, top: number, theme: Them
     const below = { ...plane, bottom: bottom + strip };
     out.push(drawPhases(timeline, { ...below, xOf: (time) => xOf(axis.positionOf(time), below), theme }));
     const count = Math.max(3, Math.floor((RIGHT - left) / 120));
-    const isStepped = axis.unit === "steps";
+    const isStepped = axis.unit !== "second";
     const positions = isStepped ? ticks(axis.from, axis.to, count, { least: 1 }) : timeTicks(axis.to, count);
     const labels = isStepped
-      ? positions.labels.map((label, i) => (i === 0 ? `step ${label}` : label))
+      ? positions.labels.map((label, i) => (i === 0 ? `${axis.unit} ${label}` : label))
       : labelsWithUnit(positions);
     out.push(drawPositions({ ...positions, labels }, below));
     y = below.bottom + 40;
