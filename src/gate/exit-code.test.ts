@@ -52,6 +52,8 @@ describe("the exit status of an invocation", () => {
       expect(exitCodeOf([caused, scenario("pass")], unjudged, false)).toBe(6);
       expect(exitCodeOf([caused, scenario("fail", "peak")], unjudged, false)).toBe(4);
       expect(exitCodeOf([{ ...caused, verdict: "warn" } as ScenarioReport], unjudged, false)).toBe(0);
+      const answersErrors = { ...scenario("unjudged"), kind: "failed" } as ScenarioReport;
+      expect(exitCodeOf([answersErrors, scenario("pass")], unjudged, false)).toBe(6);
       expect(exitCodeOf([scenario("unjudged"), scenario("pass")], unjudged, false)).toBe(unjudged === "fail" ? 6 : 0);
     },
   );

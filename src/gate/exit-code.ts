@@ -40,6 +40,9 @@ export function failsByBudgetOrOom(report: ScenarioReport): boolean {
   return (report.judgement?.checks ?? []).some(isHardBreach);
 }
 
+/** What the change itself made unjudged, as a service that answers errors: no setting may let it pass. */
+const isOfChange = ({ kind, caused_by }: ScenarioReport): boolean => caused_by !== undefined || kind === "failed";
+
 /**
  * Exit status of `run` by the contract's order: 130, 4 by OOM or breached budget, 1, 4, 6, 0. A warning passes.
  * @param others verdicts on all scenarios together
@@ -60,8 +63,7 @@ export function exitCodeOf(
     case "error":
       return ExitCode.error;
     case "unjudged":
-      // What the change itself made unjudged is none of the cases that a setting may let pass.
-      return unjudged === "fail" || scenarios.some((one) => one.caused_by !== undefined && one.verdict === "unjudged")
+      return unjudged === "fail" || scenarios.some((one) => one.verdict === "unjudged" && isOfChange(one))
         ? ExitCode.unjudged
         : ExitCode.pass;
     case "warn":

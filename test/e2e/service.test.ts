@@ -3,6 +3,7 @@ import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/config/load.ts";
 import { gateRequest } from "../../src/config/options.ts";
+import { ExitCode } from "../../src/core/exit-codes.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import { answerSentence } from "../../src/report/headline/sentence.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
@@ -35,6 +36,7 @@ createServer((request, response) => {
 const LOAD = `
 for (let i = 0; i < 50; i += 1) await (await fetch(process.argv[2])).text();
 console.log("50 requests in 0.10s, 1 MB read");
+if (process.env.ERRORS) console.log("  Non-2xx or 3xx responses: 5");
 process.exit(process.env.BREAK ? 9 : 0);
 `;
 
@@ -67,7 +69,7 @@ describe("a service", () => {
     const [run] = scenario?.runs ?? [];
     if (scenario === undefined || run === undefined) throw new Error("one run of one scenario was asked for");
     const host = run.analysis?.series.find(({ metric }) => metric === "host");
-    return { scenario, run, host, sentence: answerSentence(scenario) };
+    return { scenario, run, host, sentence: answerSentence(scenario), exitCode: report.exit_code };
   };
 
   const ready = 'ready: "http://127.0.0.1:{PORT}/"';
@@ -107,10 +109,12 @@ describe("a service", () => {
   });
 
   it("a service is not judged where its answers are errors, which the report shows", async () => {
-    const { scenario, run } = await gate("errors", `ready: listening, ${load}`, { FAIL: "1" });
-    expect(scenario.kind).not.toBe("judged");
-    expect(run.info.service?.problem).toMatchObject({ code: "SERVICE_ERRORS" });
-    expect(JSON.stringify(scenario)).toContain("503 Service Unavailable: no database");
+    const { scenario, run, exitCode } = await gate("errors", `ready: listening, ${load}`, { FAIL: "1" });
+    expect(scenario).toMatchObject({ kind: "failed", verdict: "unjudged", error: { code: "SERVICE_ERRORS" } });
+    expect(scenario.error?.message).toBe("10 of 10 requests failed: 503 Service Unavailable: no database");
+    // Unjudged by the change itself, which no setting lets pass.
+    expect(exitCode).toBe(ExitCode.unjudged);
+    expect(run.info.service).toMatchObject({ requests: 10, failed: 10 });
   });
 
   it("a service that dies under load has failed by its own end, not by that of the load", async () => {
@@ -127,6 +131,11 @@ describe("a service", () => {
     expect(broken.run.info.service?.problem).toMatchObject({
       code: "SERVICE_LOAD_FAILED",
       message: expect.stringContaining("exited with status 9: 50 requests in"),
+    });
+    const errors = await gate("command-errors", `${ready}, load: ${command}, rest: 0.2, cycles: 6`, { ERRORS: "1" });
+    expect(errors.scenario.error).toMatchObject({
+      code: "SERVICE_ERRORS",
+      message: "5 of 50 requests failed: 50 requests in 0.10s, 1 MB read / Non-2xx or 3xx responses: 5",
     });
   });
 });

@@ -100,7 +100,10 @@ export function judgedScenario(
   return assemble(run, { verdict: judgement.verdict, judgement, error: null, ...found });
 }
 
-/** A scenario whose command failed or was interrupted: only absolute budgets and out-of-memory are judged. */
+/**
+ * A scenario whose command failed, was interrupted or answered with errors: only absolute budgets and out-of-memory are
+ * judged.
+ */
 export function failedScenario(
   run: ScenarioEvidence,
   last: FinishedRun,
@@ -127,7 +130,8 @@ export function failedScenario(
   const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
-  const verdict = judgement === null ? "error" : "fail";
+  const isUnjudged = last.ending.kind === "failed" && last.ending.isUnjudged === true;
+  const verdict = judgement !== null ? "fail" : isUnjudged ? "unjudged" : "error";
   return assemble(run, { verdict, judgement, error, ...held });
 }
 

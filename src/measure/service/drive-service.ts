@@ -9,7 +9,7 @@ import {
   type ServicePlan,
 } from "../../telemetry/recording/service.ts";
 import { argvOf } from "../session/request.ts";
-import { type LoadReport, reportedRequests } from "./load-report.ts";
+import { type LoadReport, readReport } from "./load-report.ts";
 import { becomesReady } from "./ready.ts";
 import { type Beside, type BesideEnd, generatorArgv, type LoadProgress, progressOf, runBeside } from "./run-load.ts";
 
@@ -39,8 +39,12 @@ const FIRST_REQUESTS = 10;
  * measured in cycles of that size: with more requests it would be out of memory before the answer.
  */
 const MAX_BLOCK_BYTES = 24 * MIB;
-/** A larger share of failed requests measures how errors are answered. */
+/**
+ * A larger share of failed requests measures how errors are answered. At this one a failed request would have to leave
+ * a hundred times as much as another to double what is seen. One alone may be of a service that has only just started.
+ */
 const MAX_FAILED_SHARE = 0.01;
+const MAX_FAILED_ALONE = 1;
 const MAX_FAILURES = 3;
 /** Hours of load are refused once the speed is known, from this time of warm-up on. */
 const MAX_LOAD_S = 2 * 3600;
@@ -51,6 +55,16 @@ export function planAt(plan: ServicePlan, port: number): ServicePlan {
   // Texts of the configuration: quotes and backslashes of a port's digits need no escape.
   return JSON.parse(JSON.stringify(plan).replaceAll(PORT_PLACE, String(port)));
 }
+
+const sum = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a + b);
+
+function lastLines(output: string): string {
+  const lines = output.trim().split("\n").slice(-3);
+  return lines.map((line) => line.trim()).join(" / ");
+}
+
+const hasErrors = ({ requests, failed }: Omit<LoadReport, "failures">): boolean =>
+  failed !== null && requests !== null && failed > Math.max(MAX_FAILED_ALONE, MAX_FAILED_SHARE * requests);
 
 class LoadProblem extends Error {
   readonly problem: Problem;
@@ -96,7 +110,7 @@ class Drive {
   readonly #levels: number[] = [];
   readonly #failures: string[] = [];
   #requests: number | null = 0;
-  #failed = 0;
+  #failed: number | null = 0;
 
   constructor(plan: ServicePlan, service: DrivenService) {
     this.#plan = plan;
@@ -180,8 +194,7 @@ class Drive {
     if (load.kind === "command") {
       const ended = await runBeside(argvOf(load.command), this.#service.beside);
       this.#checkEnd(ended, "the load", "SERVICE_LOAD_FAILED");
-      const reported = reportedRequests(ended.output, load.pattern);
-      this.#take(before, { requests: reported, failed: 0, failures: [] });
+      this.#take({ ...readReport(ended.output, load.pattern), failures: [lastLines(ended.output)] });
       return;
     }
     let last: LoadProgress | null = null;
@@ -194,22 +207,22 @@ class Drive {
     this.#checkEnd(ended, "the load generator", "SERVICE_LOAD_FAILED");
     const report: LoadProgress | null = last;
     if (report === null) throw new LoadProblem("SERVICE_LOAD_FAILED", "the load generator reported nothing");
-    this.#take(before, report);
-    this.#checkFailures(report);
+    this.#take(report);
   }
 
-  #take(before: number | null, { requests, failed, failures }: LoadReport): void {
-    this.#requests = before === null || requests === null ? null : before + requests;
+  #take(report: LoadReport): void {
+    const { requests, failed } = report;
+    this.#requests = sum(this.#requests, requests);
     if (this.#requests !== null) this.#service.reached(this.#requests);
-    this.#failed += failed;
-    for (const failure of failures) if (this.#failures.length < MAX_FAILURES) this.#failures.push(oneLine(failure));
-  }
-
-  #checkFailures({ requests, failed, failures }: LoadProgress): void {
-    if (failed <= MAX_FAILED_SHARE * requests) return;
+    this.#failed = sum(this.#failed, failed);
+    const failures = (failed ?? 0) > 0 ? report.failures.map(oneLine) : [];
+    this.#failures.push(...failures.slice(0, MAX_FAILURES - this.#failures.length));
+    const all = { requests: this.#requests, failed: this.#failed };
+    const judged = [report, all].find((one) => hasErrors(one));
+    if (judged === undefined) return;
     throw new LoadProblem(
       "SERVICE_ERRORS",
-      `${failed} of ${requests} requests failed: ${failures.map((one) => oneLine(one)).join("; ")}`,
+      `${judged.failed} of ${judged.requests} requests failed: ${this.#failures.join("; ")}`,
       "What errors leave in memory is not what requests leave: mend the request of `load`, or the service.",
     );
   }
@@ -217,7 +230,7 @@ class Drive {
   #checkEnd({ end, output }: BesideEnd, what: string, code: string): void {
     const how = failureOf(end);
     if (how === null) return;
-    const said = output.trim().split("\n").slice(-3).join(" / ");
+    const said = lastLines(output);
     throw new LoadProblem(code, oneLine(`${what} ${how}${said && `: ${said}`}`));
   }
 

@@ -51,7 +51,7 @@ export class ServiceRun {
     this.#plan = port === null ? plan : planAt(plan, port);
     this.#isDecided = isDecided;
     this.#port = port;
-    this.#record = { port, rests: [], requests: null, failed: 0, failures: [] };
+    this.#record = { port, rests: [], requests: null, failed: null, failures: [] };
   }
 
   /**

@@ -62,8 +62,9 @@ export const ServiceSchema = v.object({
     }),
   ),
   requests: v.nullable(count),
-  failed: count,
-  /** The first answers that count as failures. */
+  /** Null where the load does not report them. */
+  failed: v.nullable(count),
+  /** The first answers that count as failures, or the end of the report of a command. */
   failures: v.array(v.string()),
   /** Why the load was not run to its end; absent when it was. */
   problem: v.optional(v.object({ code: v.string(), message: v.string(), hint: v.nullable(v.string()) })),
