@@ -6,6 +6,7 @@ import { formatBytes, parseSize } from "../core/units.ts";
 import type { ScenarioReport } from "../report/model/gate-report.ts";
 import type { KnownLeakUse } from "../report/model/report-schema.ts";
 import { LEAK_LINE, UNATTRIBUTED_GROWTH } from "../report/wording/source-line.ts";
+import { hasSucceeded } from "../telemetry/recording/model.ts";
 import type { Check } from "../verdict/model/judgement.ts";
 
 /** Whether an entry covers a leaking line, or why it does not. Without a reason the line is another leak's. */
@@ -84,12 +85,12 @@ function growthBytes({ evidence }: Finding): number {
 
 /** Whether an attribution run looked for the lines of a growth, and not for those of a higher peak. */
 function searchedGrowth({ runs, peak }: ScenarioReport): boolean {
-  return peak === undefined && runs.some(({ role, info: { exit } }) => role === "attribution" && couldNameLines(exit));
+  return peak === undefined && runs.some(({ role, info }) => role === "attribution" && couldNameLines(info));
 }
 
 /** Whether an attribution run could name lines: it ended by itself, or at its own time limit. */
-function couldNameLines(exit: ScenarioReport["runs"][number]["info"]["exit"]): boolean {
-  return exit.kind === "timeout" || (exit.kind === "exited" && exit.code === 0);
+function couldNameLines(info: ScenarioReport["runs"][number]["info"]): boolean {
+  return info.exit.kind === "timeout" || hasSucceeded(info);
 }
 
 /** The leaking lines; without any, growth that none holds and that names the package of the blocks that stay. */

@@ -6,6 +6,7 @@ import { gateRequest } from "../../src/config/options.ts";
 import { ExitCode } from "../../src/core/exit-codes.ts";
 import { runGate } from "../../src/gate/run-gate.ts";
 import { answerSentence } from "../../src/report/headline/sentence.ts";
+import { successfulRuns } from "../../src/report/model/decisive-run.ts";
 import { silentPorts } from "../testing/silent-ports.ts";
 import { temporary } from "../testing/temporary.ts";
 
@@ -105,6 +106,8 @@ describe("a service", () => {
     expect(scenario.verdict).not.toBe("fail");
     expect(["flat", "plateau", "shrink"]).toContain(host?.class);
     expect(run.info.service?.rests).toHaveLength(7);
+    // What a baseline is made of.
+    expect(successfulRuns(scenario)).toHaveLength(1);
     expect(run.info.service?.requests).toBe(run.info.service?.rests.at(-1)?.requests);
   });
 
@@ -115,6 +118,7 @@ describe("a service", () => {
     // Unjudged by the change itself, which no setting lets pass.
     expect(exitCode).toBe(ExitCode.unjudged);
     expect(run.info.service).toMatchObject({ requests: 10, failed: 10 });
+    expect(successfulRuns(scenario)).toEqual([]);
   });
 
   it("a service that dies under load has failed by its own end, not by that of the load", async () => {

@@ -2,6 +2,7 @@ import { measuredRun } from "../../analysis/measured-run.ts";
 import type { MeasuredRun } from "../../analysis/measurements.ts";
 import type { SeriesAnalysis } from "../../analysis/series/document.ts";
 import { isCounted } from "../../telemetry/recording/metrics.ts";
+import { hasSucceeded } from "../../telemetry/recording/model.ts";
 import type { Check } from "../../verdict/model/judgement.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { comparableRole, type ScenarioReport } from "./gate-report.ts";
@@ -24,8 +25,7 @@ export function successfulRuns(
   wanted: RunRole = comparableRole(runs),
 ): readonly MeasuredRun[] {
   return runs.flatMap(({ role, info, analysis }) => {
-    const ok = info.exit.kind === "exited" && info.exit.code === 0;
-    if (role !== wanted || !ok || analysis === null) return [];
+    if (role !== wanted || !hasSucceeded(info) || analysis === null) return [];
     return [measuredRun(analysis, { session: info.session, commit: info.commit })];
   });
 }

@@ -148,6 +148,10 @@ export interface Recording {
   readonly health?: readonly DeviceHealth[];
 }
 
+/** Whether the measured command did what it was to do: a service, until its load was over. */
+export const hasSucceeded = ({ exit, service }: Pick<RecordingInfo, "exit" | "service">): boolean =>
+  service === undefined ? exit.kind === "exited" && exit.code === 0 : exit.kind === "stopped" && !service.problem;
+
 /** A recording of which nothing but the tables is known. */
 export const emptyRecording = (tables: readonly SampleTable[]): Recording => ({
   epochNs: null,
