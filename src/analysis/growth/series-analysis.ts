@@ -214,7 +214,7 @@ function analyseAtRest(
   const { levels, requests, atS } = restLevels(series, service);
   const level = levels.length === 0 ? 0 : median(levels);
   const change = materialChange(level, series);
-  const trend = classifyCycles(levels, change);
+  const trend = classifyCycles(levels, change, isCounted(series.metric));
   const cycles = levels.length - 1 - trend.from;
   if (trend.class === "insufficient") return plain;
   const spanOf = (values: readonly number[] | null): number | null =>

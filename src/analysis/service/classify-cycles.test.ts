@@ -35,6 +35,13 @@ describe("the trend of levels at rest", () => {
     expect(label()).toBe("insufficient");
   });
 
+  it("a trend of a count is a leak where every cycle leaves some of what is counted", () => {
+    const descriptors = [9, 18, 28, 38, 48, 58, 68, 78, 88];
+    expect(classifyCycles(descriptors, 16, true)).toMatchObject({ class: "leak", perCycle: 10 });
+    expect(classifyCycles(descriptors, 16).class).not.toBe("leak");
+    expect(classifyCycles([9, 9, 10, 9, 9, 10, 9, 9, 9], 16, true).class).toBe("flat");
+  });
+
   it("a trend states an interval that holds what a cycle leaves, and a minimum of at least the material change", () => {
     const { interval, perCycle, mde } = classifyCycles(levels(2, 4, 3, 3, 2, 4, 3, 3, 3), CHANGE);
     expect(interval[0]).toBeLessThan(perCycle);

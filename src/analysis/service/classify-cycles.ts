@@ -3,7 +3,7 @@ import { studentQuantile } from "../../stats/student-t.ts";
 import { MAX_CYCLES } from "../../telemetry/recording/service.ts";
 import type { DriftClass } from "../series/document.ts";
 
-/** What equal cycles of load leave, each compared with the one before it. Sizes in bytes. */
+/** What equal cycles of load leave, each compared with the one before it. Sizes in bytes, or of what is counted. */
 export interface CycleTrend {
   readonly class: Extract<DriftClass, "leak" | "rising" | "plateau" | "flat" | "shrink" | "insufficient">;
   /** First rest of the judged cycles. */
@@ -31,13 +31,16 @@ const RISING_LEVEL = 0.95;
 const MIN_LASTING = 0.7;
 /** Readings of processes are multiples of pages, of several mappings each. */
 const MIN_DEVIATION_BYTES = 16 * 1024;
+/** A count is exact, but may be read between the two of a pair that belongs together. */
+const MIN_DEVIATION_COUNT = 0.5;
 
 /**
  * The trend of levels at rest. What a cycle leaves is tested by Student's t test on the differences of neighbouring
  * levels: errors of levels cancel in their sum, so that the test errs towards "no leak".
  * @param levels what was held after the warm-up, and after each cycle  @param change smallest material change
+ * @param isCount the levels are numbers of things, not bytes
  */
-export function classifyCycles(levels: readonly number[], change: number): CycleTrend {
+export function classifyCycles(levels: readonly number[], change: number, isCount = false): CycleTrend {
   const left = levels.slice(1).map((level, i) => level - (levels[i] ?? level));
   const from = Math.floor(FIRST_SHARE * left.length);
   const judged = left.slice(from);
@@ -45,7 +48,7 @@ export function classifyCycles(levels: readonly number[], change: number): Cycle
   const none = { from, perCycle: 0, interval: [0, 0], mde: 0, significant: false } as const;
   if (n < MIN_JUDGED) return { class: "insufficient", ...none };
   const perCycle = mean(judged);
-  const spread = Math.max(MIN_DEVIATION_BYTES, standardDeviation(judged));
+  const spread = Math.max(isCount ? MIN_DEVIATION_COUNT : MIN_DEVIATION_BYTES, standardDeviation(judged));
   const error = spread / Math.sqrt(n);
   const quantile = (level: number): number => studentQuantile(level, n - 1);
   const half = quantile(0.975) * error;
