@@ -29,6 +29,7 @@ const NOT_SAID: readonly (readonly [string, string])[] = [
   ["in code with an attribute", `text <code class="x">\n${LINE}\n</code>`],
   ["in a fence of a list item", `- item\n  \`\`\`\n  ${LINE}\n  \`\`\``],
   ["in a fence of a numbered item", `1. \`\`\`\n   ${LINE}\n   \`\`\``],
+  ["in an indented fence, after an empty line", `  \`\`\`\n\n${LINE}\n  \`\`\``],
   ["in a fence of a quotation", `> \`\`\`\n> ${LINE}\n> \`\`\``],
   ["in a fence that a list item's open fence seems to close", `- x\n  \`\`\`\n\ntext\n\n\`\`\`\n${LINE}\n\`\`\``],
   ["in a fence that a quotation's fence seems to close", `> ~~~\n\n~~~\n${LINE}\n~~~`],

@@ -103,15 +103,18 @@ describe.skipIf(WAYS.length === 0).each(WAYS)("a change that attacks the gate fr
         step.startBeside(PYTHON, path.join(FIXTURES, "outside.py"), paths.loot, gate, port);
       },
     });
+    expect([...step.loot().keys()], result.log).toContain("attempts.json");
     const tried: readonly Tried[] = JSON.parse(step.loot().get("attempts.json") ?? "[]");
     const count = (kind: string): number => tried.filter(([one]) => one === kind).length;
-    expect(tried.filter(([, , outcome]) => outcome.startsWith("through"))).toEqual([]);
+    expect(tried.filter(([, , outcome]) => /^(?:through|failed)/.test(outcome))).toEqual([]);
     for (const [kind, least] of Object.entries(CLASSES)) expect(count(kind), kind).toBeGreaterThanOrEqual(least);
     expect(JSON.parse(step.loot().get("changed.json") ?? "null")).toEqual([]);
     expect([...covered(step.paths)].filter(([file, state]) => before.get(file) !== state)).toEqual([]);
     expect(result.code, result.log).toBe(4);
     expect(result.outputs.verdict).toBe("fail");
     expect(result.variables).toEqual({});
+    expect(readFileSync(path.join(step.paths.temp, "_runner_file_commands/GITHUB_PATH"), "utf8")).toBe("");
+    expect(result.summary + result.log).not.toContain("EVIL");
     expect(result.log).not.toContain("read this job's tokens");
     expect(result.log).toMatch(/ended 1 process that outlived the command: python3/);
   }, 180_000);
