@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AS_USER, canWall, isRoot, MASKED, USER, userDirectory, WAYS } from "../testing/walls.ts";
@@ -50,6 +50,21 @@ setTimeout(() => console.log(kept.length), 300);`;
     expect(code, stderr).toBe(0);
     expect(stdout).toContain("before\nafter");
     expect(readFileSync(file, "utf8")).toBe("before\n");
+  });
+
+  it("a walled command is measured again after a .NET program has ended, whose socket was covered", async () => {
+    const cwd = own();
+    const socket = path.join(cwd, "dotnet-diagnostic-7-1-socket");
+    writeFileSync(socket, "");
+    const program = "echo measured >&2; sleep 0.3";
+    const { code, stderr } = await cli(["run", "--isolation", "require", "--repeats", "2", "--", "sh", "-c", program], {
+      cwd,
+      env: { HOME: cwd, TMPDIR: cwd },
+      under: under(cwd),
+      onStderr: (text) => text.includes("measured") && rmSync(socket, { force: true }),
+    });
+    expect(existsSync(socket), stderr).toBe(false);
+    expect(code, stderr).toBe(6);
   });
 
   it("a walled command finds the driver's device nodes made before it starts, since a setuid helper is powerless there", async () => {

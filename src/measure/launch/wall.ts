@@ -206,12 +206,14 @@ function real(file: string): string | null {
  */
 function mountsOf(readOnly: readonly string[], covered: Covered): readonly string[] {
   const existing = readOnly.map(real).filter((file) => file !== null);
+  // A socket goes with its program, which may end between two runs.
+  const covers = [...covered].filter(([file]) => existsSync(file));
   const mounts = new Map<string, string>();
-  for (const file of [...existing, ...covered.keys()]) {
+  for (const file of [...existing, ...covers.map(([file]) => file)]) {
     for (let at = path.dirname(file); at !== "/"; at = path.dirname(at))
       if (isReplaceable(path.dirname(at))) mounts.set(at, `k${at}`);
   }
-  for (const [directory, copy] of covered) mounts.set(directory, `w${copy}`);
+  for (const [file, copy] of covers) mounts.set(file, `w${copy}`);
   for (const file of existing) mounts.set(file, `r${file}`);
   // A directory before what lies in it.
   return [...mounts].sort(([a], [b]) => a.length - b.length).flatMap(([to, from]) => [from, to]);
