@@ -55,7 +55,7 @@ bool mapId(const char* file, unsigned id) {
 bool bind(char kind, const char* from, const char* to) {
   if (mount(from, to, nullptr, MS_BIND | MS_REC, nullptr) != 0) return false;
   if (kind == 'k') return true;
-  MountAttr attributes = {kind == 'r' ? kReadOnly : 0, kind == 'w' ? kReadOnly : 0, 0, 0};
+  MountAttr attributes = {kind == 'w' ? 0 : kReadOnly, kind == 'w' ? kReadOnly : 0, 0, 0};
   return syscall(kMountSetattr, AT_FDCWD, to, kind == 'r' ? kRecursive : 0, &attributes, sizeof attributes) == 0;
 }
 

@@ -14,8 +14,8 @@ enum class Wall { kNone, kUser, kRoot };
 pid_t forkIntoWall(Wall wall);
 
 // In that child: maps the ids, mounts /proc, and what `mounts` lists as pairs "<kind><from>", "<to>": `from` appears at
-// `to`, read-only (r), writable again below that (w), or as it is (k). The step that failed, with errno; null when the
-// wall stands.
+// `to`, read-only (r; f: but for file systems mounted in it), writable again below that (w), or as it is (k). The step
+// that failed, with errno; null when the wall stands.
 const char* buildWall(Wall wall, uid_t user, gid_t group, char* const* mounts, int count);
 
 }  // namespace stormlog_launcher

@@ -105,6 +105,21 @@ TEST("a directory behind the wall cannot be written, renamed or uncovered") {
   CHECK_EQ(std::system(("test $(cat " + kept + "/file) = before -a $(cat " + kept + "/open/file) = after -a -f " + top + "/beside").c_str()), 0);
 }
 
+TEST("a directory behind the wall can be kept from the command without the file systems mounted in it") {
+  TempDirectory directory;
+  directory.write("top/kept/file", "before");
+  directory.write("top/kept/mounted/file", "before");
+  directory.write("top/disk/file", "before");
+  const std::string top = directory / "top";
+  const std::string own = "chown -R 65534 '" + directory.path() + "' && chmod 755 '" + directory.path() + "'";
+  if (geteuid() == 0) CHECK_EQ(std::system(own.c_str()), 0);
+  Walled wall({"sh", "-c", "exec 2>/dev/null; cd $0/kept && ! sh -c ': >new' && ! sh -c ': >file' && echo after >mounted/file", top},
+              {"w" + top + "/disk", top + "/kept/mounted", "f" + top + "/kept", top + "/kept"}, kUser);
+  if (!wall.stands()) return;
+  CHECK(wall.run() == "exit 0");
+  CHECK_EQ(std::system(("test $(cat " + top + "/disk/file) = after").c_str()), 0);
+}
+
 TEST("a refused mount ends the launcher, and names its place") {
   Launch launch({"true"}, "STORMLOG_GATE_RUN=wall-test", nullptr, {geteuid() == 0 ? "root" : "user", "r/no/such place", "/no/such place"});
   const std::string first = launch.line();

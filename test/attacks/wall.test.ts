@@ -28,7 +28,8 @@ const CLASSES = {
   devices: 25,
   machine: 15,
   files: 300,
-  directories: 200,
+  directories: 220,
+  "absent files": 250,
   parents: 60,
   mounts: 300,
   namespaces: 200,
@@ -70,8 +71,8 @@ function covered({ workspace, action, temp, runner }: HostilePaths): ReadonlyMap
     if (found.isDirectory()) for (const name of readdirSync(file)) look(path.join(file, name));
   };
   for (const name of [".git", "baselines", "stormlog-gate.yml"]) look(path.join(workspace, name));
-  for (const name of ["bin", "externals", ".env", ".credentials", "run.sh", "_diag", "_work/_actions"])
-    look(path.join(runner, name));
+  for (const name of readdirSync(runner).filter((one) => one !== "_work")) look(path.join(runner, name));
+  look(path.join(runner, "_work/_actions"));
   look(path.join(temp, "_runner_file_commands/set_env_of_another_step"));
   look(action);
   return seen;

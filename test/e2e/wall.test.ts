@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AS_USER, canWall, isRoot, MASKED, USER, userDirectory, WAYS } from "../testing/walls.ts";
@@ -12,12 +12,14 @@ function own(...names: readonly string[]): string {
 }
 
 describe.skipIf(WAYS.length === 0).each(WAYS)("a command behind the wall, by $got", ({ got, under }) => {
-  const record = (cwd: string, env: Record<string, string>, ...command: readonly string[]) =>
+  const recordBy = (node: readonly string[], cwd: string, env: Record<string, string>, ...command: readonly string[]) =>
     cli(["record", "--isolation", "require", "--output", "out", "--", ...command], {
       cwd,
       env: { HOME: cwd, ...env },
-      under: under(cwd),
+      under: [...under(cwd), ...node],
     });
+  const record = (cwd: string, env: Record<string, string>, ...command: readonly string[]) =>
+    recordBy([], cwd, env, ...command);
 
   it("a walled command is measured under the pids that it sees itself, in the environment and rights of its user", async () => {
     const cwd = own();
@@ -65,6 +67,37 @@ setTimeout(() => console.log(kept.length), 300);`;
     });
     expect(existsSync(socket), stderr).toBe(false);
     expect(code, stderr).toBe(6);
+  });
+
+  it.each([
+    ["home", []],
+    // Unpacked into the home directory, where programs make files.
+    ["runner", ["runner", "runner/other"]],
+  ])("a walled command writes what is its job's in a runner's directory, with HOME=%s", async (home, others) => {
+    const node = "runner/externals/node24/bin";
+    const written = ["home", "runner/tools", "runner/_work", "runner/_work/_temp", "runner/_work/model", ...others];
+    const kept = ["runner/bin", "runner/externals", "runner/externals/node24", node];
+    const all = new Set(["runner", "runner/other", ...kept, ...written]);
+    const cwd = own(...all);
+    const at = (name: string): string => path.join(cwd, name);
+    copyFileSync(process.execPath, at(`${node}/node`));
+    writeFileSync(at("runner/.env"), "A=1\n");
+    chmodSync(at("runner/.env"), 0o666);
+    const script = `cd ${cwd}; echo B=2 >> runner/.env; for name; do touch $name/new && echo "wrote <$name>"; done`;
+    const { stdout, stderr } = await recordBy(
+      ["sh", "-c", 'shift && exec "$0" "$@"', at(`${node}/node`)],
+      cwd,
+      {
+        HOME: at(home),
+        RUNNER_TOOL_CACHE: at("runner/tools"),
+        RUNNER_TEMP: at("runner/_work/_temp"),
+        GITHUB_WORKSPACE: at("runner/_work/model/model"),
+      },
+      ...["sh", "-c", script, "sh", ...all],
+    );
+    const wrote = [...stdout.matchAll(/wrote <(.*)>/g)].map(([, name]) => name);
+    expect(wrote.sort(), stderr).toEqual(written.sort());
+    expect(readFileSync(at("runner/.env"), "utf8")).toBe("A=1\n");
   });
 
   it("a walled command finds the driver's device nodes made before it starts, since a setuid helper is powerless there", async () => {

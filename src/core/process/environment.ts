@@ -23,6 +23,8 @@ export interface CiJob {
   readonly workspace: string | null;
   /** Directory that the system empties after the job. */
   readonly temporary: string | null;
+  /** Directory of the tools that the machine keeps for later jobs. */
+  readonly tools: string | null;
   readonly run: { readonly id: string; readonly attempt: string; readonly job: string } | null;
   /** By which the system finds what the job left, in `RUNNER_TRACKING_ID`. */
   readonly tracking: string | null;
@@ -40,6 +42,7 @@ export function ciJob(env: Environment): CiJob {
     targetBranch: value("GITHUB_BASE_REF"),
     workspace: value("GITHUB_WORKSPACE"),
     temporary: value("RUNNER_TEMP"),
+    tools: value("RUNNER_TOOL_CACHE"),
     run: id === null ? null : { id, attempt: value("GITHUB_RUN_ATTEMPT") ?? "1", job: value("GITHUB_JOB") ?? "job" },
     tracking: value("RUNNER_TRACKING_ID"),
   };

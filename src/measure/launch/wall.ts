@@ -18,10 +18,10 @@ export interface RaisedWall {
   readonly lower: () => void;
 }
 
-type RunsWall = Pick<Wall, "kind" | "sudo"> & { readonly readOnly: readonly string[]; readonly covered: Covered };
+type RunsWall = Pick<Wall, "kind" | "sudo"> & { readonly readOnly: readonly string[]; readonly mounts: Mounts };
 
-/** Directories, and what appears in their place. */
-type Covered = ReadonlyMap<string, string>;
+/** Real paths, and the launcher's kind of mount and what appears in their place. */
+type Mounts = ReadonlyMap<string, string>;
 
 /** Loading a driver's module takes seconds. */
 const MAX_HELPER_MS = 10_000;
@@ -57,14 +57,14 @@ export async function raiseWall(
     return refused("as root, the command could write the gate's files through any wall");
   await makeDeviceNodes();
   if (user === 0) {
-    const root: RunsWall = { kind: "root", sudo: null, readOnly: [], covered: new Map() };
+    const root: RunsWall = { kind: "root", sudo: null, readOnly: [], mounts: new Map() };
     const failed = await tried(root);
     if (failed !== null) return refused(failed);
     const reason = "as root, what the command may write is not limited";
     return { isolation: { wanted, got: "root", reason }, wall: root, lower: () => {} };
   }
   const cover = new RunnerCover(env);
-  const files = { readOnly: [...paths, ...ownFiles(env), ...cover.readOnly], covered: cover.covered };
+  const files = { readOnly: [...paths, ...ownFiles(env), ...cover.readOnly], mounts: cover.mounts };
   const lower = () => cover.remove();
   const byUser: RunsWall = { kind: "user", sudo: null, ...files };
   const reason = await tried(byUser);
@@ -85,9 +85,9 @@ async function makeDeviceNodes(): Promise<void> {
 }
 
 /** Run a program behind a wall. @returns why that is not possible; null where it is */
-async function tried({ kind, sudo, readOnly, covered }: RunsWall): Promise<string | null> {
+async function tried({ kind, sudo, readOnly, mounts }: RunsWall): Promise<string | null> {
   try {
-    const wall = { kind, sudo, mounts: mountsOf(readOnly, covered) };
+    const wall = { kind, sudo, mounts: inOrder(readOnly, mounts) };
     const trial = await launch({ argv: ["true"], cwd: "/", env: { PATH: "/usr/bin:/bin" }, wall });
     trial.send("q");
     trial.stdout.resume();
@@ -108,10 +108,10 @@ function unavailable(reason: string): GateError {
 /** The wall of one run, whose directory is read-only in there but for what its probes write. */
 export function wallOfRun({ wall }: RaisedWall, directory: string, probe: string | null): Wall | null {
   if (wall === null) return null;
-  const { kind, sudo, readOnly, covered } = wall;
+  const { kind, sudo, readOnly } = wall;
   if (kind === "root") return { kind, sudo, mounts: [] };
   const written = probe === null ? null : realpathSync(probe);
-  const mounts = mountsOf([...readOnly, directory], covered);
+  const mounts = inOrder([...readOnly, directory], wall.mounts);
   return { kind, sudo, mounts: written === null ? mounts : [...mounts, `w${written}`, written] };
 }
 
@@ -126,61 +126,51 @@ function ownFiles({ NODE_COMPILE_CACHE }: Environment): readonly string[] {
 const DIAGNOSTICS = /^(clr-debug-pipe|dotnet-diagnostic)-/;
 
 /** The Node of a runner's Actions; a runner that has updated itself has a directory for each of its versions. */
-const NODE_OF_RUNNER = /^(.*)\/externals(?:\.[^/]+)?\/node\d+\/bin\/node$/;
+const NODE_OF_RUNNER = /^(.+)\/externals(?:\.[^/]+)?\/node\d+\/bin\/node$/;
 
-/** What a runner executes or reads when it starts again. */
-const STARTING_FILES = [
-  "bin",
-  "externals",
-  ".env",
-  ".path",
-  ".runner",
-  ".credentials",
-  ".credentials_rsaparams",
-  "run.sh",
-  "run-helper.sh",
-  "config.sh",
-  "env.sh",
-  "runsvc.sh",
-  "svc.sh",
-  "safe_sleep.sh",
-];
-
-/** The files of a GitHub runner: what it executes is read-only, and what the command writes for it is thrown away. */
+/** The files of a GitHub runner are read-only, and what the command writes for it is thrown away. */
 class RunnerCover {
   readonly readOnly: readonly string[];
-  /** What appears in the place of a directory. */
-  readonly covered: Covered;
+  readonly mounts: Mounts;
   readonly #copies: string | null = null;
 
   constructor(env: Environment) {
-    const { temporary, workspace } = ciJob(env);
-    const root = NODE_OF_RUNNER.exec(process.execPath)?.[1];
-    const runner = root === undefined ? [] : STARTING_FILES.map((name) => path.join(root, name));
+    const { temporary, workspace, tools } = ciJob(env);
     // _work/<repository>/<repository> is the checkout.
-    const actions = workspace === null ? [] : [path.resolve(workspace, "..", "..", "_actions")];
-    const commands = temporary === null ? null : real(path.join(temporary, "_runner_file_commands"));
-    const log = root === undefined ? null : real(path.join(root, "_diag"));
+    const work = workspace === null ? null : path.resolve(workspace, "..", "..");
+    const root = NODE_OF_RUNNER.exec(process.execPath)?.[1] ?? null;
+    const mounts = new Map<string, string>();
+    const written = [work, tools, tmpdir(), env.HOME].map(real).filter((directory) => directory !== null);
+    const isWritten = root !== null && written.includes(root);
+    if (root !== null && !isWritten) {
+      mounts.set(root, `f${root}`);
+      for (const directory of written) if (directory.startsWith(`${root}/`)) mounts.set(directory, `w${directory}`);
+    }
+    const commands = real(temporary && path.join(temporary, "_runner_file_commands"));
+    const log = real(root && path.join(root, "_diag"));
     const temporaries = real(tmpdir());
     const ports = temporaries === null ? [] : readdirSync(temporaries).filter((name) => DIAGNOSTICS.test(name));
-    const covered = new Map<string, string>();
     if (commands !== null || log !== null || ports.length > 0) {
       this.#copies = mkdtempSync(path.join(tmpdir(), "stormlog-wall-"));
       const copies = realpathSync(this.#copies);
       if (commands !== null) {
-        covered.set(commands, path.join(copies, "commands"));
+        mounts.set(commands, `w${path.join(copies, "commands")}`);
         cpSync(commands, path.join(copies, "commands"), { recursive: true });
       }
       if (log !== null) {
-        covered.set(log, path.join(copies, "log"));
+        mounts.set(log, `w${path.join(copies, "log")}`);
         mkdirSync(path.join(copies, "log"));
       }
       writeFileSync(path.join(copies, "nothing"), "");
-      for (const name of ports) covered.set(path.join(temporaries ?? "", name), path.join(copies, "nothing"));
+      for (const name of ports) mounts.set(path.join(temporaries ?? "", name), `w${path.join(copies, "nothing")}`);
     }
-    this.covered = covered;
-    // A link in the place of a copy would be followed in the next run.
-    this.readOnly = [...runner, ...actions, ...(this.#copies === null ? [] : [this.#copies])];
+    this.mounts = mounts;
+    this.readOnly = [
+      ...(isWritten ? ownEntries(root) : []),
+      ...(work === null ? [] : [path.join(work, "_actions")]),
+      // A link in the place of a copy would be followed in the next run.
+      ...(this.#copies === null ? [] : [this.#copies]),
+    ];
   }
 
   remove(): void {
@@ -192,28 +182,35 @@ class RunnerCover {
   }
 }
 
-function real(file: string): string | null {
+/** The runner's programs and files in a directory that is the command's as well, such as its home. */
+function ownEntries(root: string): readonly string[] {
+  return readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isFile() || /^(bin|externals)\b/.test(entry.name))
+    .map(({ name }) => path.join(root, name));
+}
+
+function real(file: string | null | undefined): string | null {
   try {
-    return realpathSync(file);
+    return file ? realpathSync(file) : null;
   } catch {
     return null;
   }
 }
 
 /**
- * Mounts of the launcher, in order. A directory on the way to a protected one is a mount point, too, where it could be
+ * Mounts of the launcher, in order. A directory on the way to one of them is a mount point, too, where it could be
  * renamed: another one in its place would not be protected.
  */
-function mountsOf(readOnly: readonly string[], covered: Covered): readonly string[] {
+function inOrder(readOnly: readonly string[], given: Mounts): readonly string[] {
   const existing = readOnly.map(real).filter((file) => file !== null);
   // A socket goes with its program, which may end between two runs.
-  const covers = [...covered].filter(([file]) => existsSync(file));
+  const others = [...given].filter(([to]) => existsSync(to));
   const mounts = new Map<string, string>();
-  for (const file of [...existing, ...covers.map(([file]) => file)]) {
+  for (const file of [...existing, ...others.map(([to]) => to)]) {
     for (let at = path.dirname(file); at !== "/"; at = path.dirname(at))
       if (isReplaceable(path.dirname(at))) mounts.set(at, `k${at}`);
   }
-  for (const [file, copy] of covers) mounts.set(file, `w${copy}`);
+  for (const [to, from] of others) mounts.set(to, from);
   for (const file of existing) mounts.set(file, `r${file}`);
   // A directory before what lies in it.
   return [...mounts].sort(([a], [b]) => a.length - b.length).flatMap(([to, from]) => [from, to]);
