@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { GateError, messageOf } from "../core/errors.ts";
-import { makeDirectories } from "../core/files.ts";
+import { makeDirectories, withoutLinks } from "../core/files.ts";
 import type { Environment } from "../core/process/environment.ts";
 
 /** A directory of this step's own; a second step of the job under the same name gets the next number. */
 export function freeBundleDirectory(env: Environment, name: string): string {
-  const parent = path.join(env.RUNNER_TEMP || tmpdir(), "stormlog");
+  const parent = withoutLinks(path.resolve(env.RUNNER_TEMP || tmpdir(), "stormlog"));
   try {
     makeDirectories(parent);
   } catch (cause) {

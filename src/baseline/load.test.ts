@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -40,6 +40,19 @@ beforeEach(() => {
   root = mkdtempSync(path.join(tmpdir(), "stormlog-load-"));
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+describe("a store below a link", () => {
+  it("a store below a link is where the link led when it was opened, before measured code could replace it", async () => {
+    for (const name of ["first", "second"]) mkdirSync(path.join(root, name));
+    symlinkSync("first", path.join(root, "link"));
+    const store = storeOf("file:link/baselines", root);
+    rmSync(path.join(root, "link"));
+    symlinkSync("second", path.join(root, "link"));
+    await store.update("train", FINGERPRINT, () => addRuns(emptyRecord("train", FINGERPRINT), [run(daysAgo(1))]));
+    expect(readdirSync(path.join(root, "first"))).toEqual(["baselines"]);
+    expect(readdirSync(path.join(root, "second"))).toEqual([]);
+  });
+});
 
 describe("an accepted level of few runs", () => {
   it("an accepted level of few runs is judged with the spread of the runs before it, and a warning reports it", async () => {

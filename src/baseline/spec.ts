@@ -1,5 +1,6 @@
 import path from "node:path";
 import { GateError, usageError } from "../core/errors.ts";
+import { withoutLinks } from "../core/files.ts";
 import { openFileStore } from "./file-store.ts";
 import type { BaselineStore } from "./store.ts";
 
@@ -57,7 +58,10 @@ export function parseBaselineSpec(text: string, root: string, openers: StoreOpen
   switch (scheme) {
     case "file": {
       const directory = path.resolve(root, rest);
-      return { kind: "store", store: openers.openFile?.(text, directory) ?? openFileStore(text, directory) };
+      return {
+        kind: "store",
+        store: openers.openFile?.(text, directory) ?? openFileStore(text, withoutLinks(directory)),
+      };
     }
     case "ref":
       if (!/^refs\/[\w./-]+$/.test(rest) || rest.includes("..") || rest.endsWith("/") || rest.endsWith(".lock")) {

@@ -1,4 +1,7 @@
+import { mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import path from "node:path";
 import { describe, expect, it } from "vitest";
+import { temporary } from "../../test/testing/temporary.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 import { parseConfig } from "./load.ts";
 import { type GateRequestInput, gateRequest, parseBudget, parseHorizon, scenarioDefinition } from "./options.ts";
@@ -228,6 +231,18 @@ describe("the bundle's directory", () => {
   it("the bundle's directory can be beside the working directory, or have a name that starts with dots", () => {
     for (const bundle of ["../out", "..out", "x/y"])
       expect(gateRequest(input({ options: { bundle } })).bundle).toMatch(/[^/]$/);
+  });
+
+  it("the bundle's directory is where a link leads at the start, and not the working directory by a link", () => {
+    const top = realpathSync(temporary("bundle-link"));
+    mkdirSync(path.join(top, "work"));
+    mkdirSync(path.join(top, "disk"));
+    symlinkSync(path.join(top, "disk"), path.join(top, "work", "out"));
+    symlinkSync(top, path.join(top, "work", "up"));
+    const bundle = (text: string) =>
+      gateRequest(input({ root: path.join(top, "work"), options: { bundle: text } })).bundle;
+    expect(bundle("out/a/b")).toBe(path.join(top, "disk", "a", "b"));
+    expect(() => bundle("up")).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
   });
 });
 

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { usageError } from "../core/errors.ts";
+import { withoutLinks } from "../core/files.ts";
 import type { Command } from "../core/process/command.ts";
 import type { Environment } from "../core/process/environment.ts";
 import type { Horizon } from "../core/units.ts";
@@ -79,8 +80,8 @@ function parseCpuBudget(text: string): number | null {
 function bundleDirectory(root: string, text: string): string {
   const hint = `Name a directory of its own, such as ${DEFAULTS.bundle}.`;
   if (text.trim() === "") throw usageError("OPTION_INVALID", "--bundle is empty", hint);
-  const directory = path.resolve(root, text);
-  const inside = path.relative(directory, root);
+  const directory = withoutLinks(path.resolve(root, text));
+  const inside = path.relative(directory, withoutLinks(root));
   if (inside.split(path.sep)[0] !== ".." && !path.isAbsolute(inside))
     throw usageError("OPTION_INVALID", `--bundle "${text}" contains the working directory`, hint);
   return directory;

@@ -9,6 +9,7 @@ import {
   openSync,
   promises,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   type Stats,
@@ -196,6 +197,18 @@ export function readJson(file: string, refuse: (problem: JsonProblem) => Error, 
     return JSON.parse(text);
   } catch (error) {
     throw refuse(text.trim() === "" ? { kind: "empty" } : { kind: "truncated", cause: error as Error });
+  }
+}
+
+/**
+ * An absolute path, existing or not, without links: the measured command could make one on the way lead elsewhere.
+ */
+export function withoutLinks(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    const parent = path.dirname(file);
+    return parent === file ? file : path.join(withoutLinks(parent), path.basename(file));
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -119,4 +119,26 @@ describe.skipIf(WAYS.length === 0).each(WAYS)("a change that attacks the gate fr
     expect(result.log).not.toContain("read this job's tokens");
     expect(result.log).toMatch(/ended 1 process that outlived the command: python3/);
   }, 180_000);
+
+  it("a command that replaces a link above RUNNER_TEMP does not choose where the gate writes its evidence", async () => {
+    const moved = `import fs from "node:fs";
+export const after = (job) => {
+  fs.rmSync(job.home + "/link", { force: true });
+  fs.symlinkSync(job.workspace + "/.git/hooks", job.home + "/link");
+  fs.appendFileSync(job.loot + "/moved", "moved");
+};
+`;
+    const { home, temp, workspace } = step.paths;
+    const result = await step.attempt({
+      inputs: { isolation: "require" },
+      attack: moved,
+      prepare: () => symlinkSync(temp, path.join(home, "link")),
+      env: { RUNNER_TEMP: path.join(home, "link") },
+    });
+    expect(step.loot().get("moved")).toContain("moved");
+    expect(result.code, result.log).toBe(0);
+    expect(result.outputs["bundle-path"]).toMatch(new RegExp(`^${temp}/stormlog/`));
+    expect(readdirSync(String(result.outputs["bundle-path"]))).toContain("report.json");
+    expect(readdirSync(path.join(workspace, ".git/hooks")).filter((name) => !name.endsWith(".sample"))).toEqual([]);
+  }, 120_000);
 });

@@ -1,4 +1,15 @@
-import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lchownSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AS_USER, canWall, isRoot, MASKED, USER, userDirectory, WAYS } from "../testing/walls.ts";
@@ -67,6 +78,20 @@ setTimeout(() => console.log(kept.length), 300);`;
     });
     expect(existsSync(socket), stderr).toBe(false);
     expect(code, stderr).toBe(6);
+  });
+
+  it("a walled command that replaces a link above the recording does not choose where the gate writes", async () => {
+    const cwd = own("real", "other");
+    symlinkSync("real", path.join(cwd, "link"));
+    if (isRoot) lchownSync(path.join(cwd, "link"), USER, USER);
+    const { code, stderr } = await cli(
+      ["record", "--isolation", "require", "--output", "link/out", "--", "sh", "-c", "rm link && ln -s other link"],
+      { cwd, env: { HOME: cwd }, under: under(cwd) },
+    );
+    expect(code, stderr).toBe(0);
+    expect(readlinkSync(path.join(cwd, "link"))).toBe("other");
+    expect(readdirSync(path.join(cwd, "other"))).toEqual([]);
+    expect(readdirSync(path.join(cwd, "real", "out"))).toEqual(expect.arrayContaining(["samples.parquet"]));
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import os from "node:os";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { messageOf } from "../../core/errors.ts";
+import { withoutLinks } from "../../core/files.ts";
 import { freezeRefs } from "../../git/git.ts";
 import { viewRepository } from "../../git/repository-view.ts";
 import type { RaisedWall } from "../../measure/launch/wall.ts";
@@ -35,7 +36,7 @@ export async function recordOnce(
 ): Promise<FinishedRun> {
   const env = { ...request.env, ...scenario.env };
   const session = sessionId(withCommandsJob(env, scenario.command));
-  const claimed = claimShardDirectory(output, shardOrigin(scenario.command, env, os.hostname()), session);
+  const claimed = claimShardDirectory(withoutLinks(output), shardOrigin(scenario.command, env, os.hostname()), session);
   const release = await freezeRefs([request.root], ports.interrupt);
   let wall: RaisedWall | undefined;
   try {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -45,6 +45,8 @@ describe("the check of baselines before anything runs", () => {
   it("rejects a baseline that the run's bundle would replace", async () => {
     await expect(check("bundle:stormlog-bundle")).rejects.toMatchObject({ code: "BASELINE_IN_BUNDLE", exitCode: 2 });
     await expect(check("stormlog-bundle/measurements.json")).rejects.toMatchObject({ code: "BASELINE_IN_BUNDLE" });
+    symlinkSync(".", path.join(root, "link"));
+    await expect(check("bundle:link/stormlog-bundle")).rejects.toMatchObject({ code: "BASELINE_IN_BUNDLE" });
     await expect(check("bundle:stormlog-bundle-old")).rejects.toMatchObject({ code: "INPUT_NOT_FOUND" });
   });
 });

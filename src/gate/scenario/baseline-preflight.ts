@@ -4,6 +4,7 @@ import { type LoadedBaselines, loadBaselines } from "../../baseline/load.ts";
 import { parseBaselineSpec, type StoreOpeners } from "../../baseline/spec.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { usageError } from "../../core/errors.ts";
+import { withoutLinks } from "../../core/files.ts";
 import type { RepositoryView } from "../../git/repository-view.ts";
 import { definitionHash } from "../../measure/environment/fingerprint.ts";
 import type { GatePorts } from "../ports/ports.ts";
@@ -34,7 +35,7 @@ export async function readBaselines(
   for (const text of request.baselines) {
     const spec = parseBaselineSpec(text, request.root);
     const location = spec.kind === "bundle" ? spec.directory : spec.kind === "file" ? spec.file : null;
-    if (location !== null && isWithin(request.bundle, location)) {
+    if (location !== null && isWithin(request.bundle, withoutLinks(location))) {
       throw usageError(
         "BASELINE_IN_BUNDLE",
         `the baseline "${text}" is in the bundle that this run replaces`,
