@@ -120,6 +120,11 @@ export interface HostilePaths {
   readonly runner: string;
 }
 
+/** An attack may have left a locked directory, or nested some deeper than Node removes. */
+function remove(directories: readonly string[]): void {
+  spawnSync("sh", ["-c", 'chmod -R u+rwX "$@"; rm -rf "$@"', "sh", ...directories]);
+}
+
 /** One repository with a baseline, in which any number of attempts are made, each on a fresh copy. */
 export class HostileStep {
   readonly github = new GitHubDouble();
@@ -164,8 +169,7 @@ export class HostileStep {
 
   async stop(): Promise<void> {
     await this.github.stop();
-    // An attack may have left a locked directory, or nested some deeper than Node removes.
-    spawnSync("sh", ["-c", 'chmod -R u+rwX "$0"; rm -rf "$0"', this.#directory]);
+    remove([this.#directory]);
   }
 
   git(...args: readonly string[]): string {
@@ -262,7 +266,7 @@ export class HostileStep {
   }
 
   #restore(): void {
-    for (const directory of Object.values(this.paths)) rmSync(directory, { recursive: true, force: true });
+    remove(Object.values(this.paths));
     for (const name of ["workspace", "action"] as const) {
       cpSync(path.join(this.#pristine, name), this.paths[name], { recursive: true, verbatimSymlinks: true });
     }
