@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
@@ -12,7 +13,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { AS_USER, canWall, isRoot, MASKED, USER, userDirectory, WAYS } from "../testing/walls.ts";
+import { AS_USER, canWall, canWallAsRoot, isRoot, MASKED, USER, userDirectory, WAYS } from "../testing/walls.ts";
 import { cli } from "./cli.ts";
 
 /** A directory of the user whom the gate runs as. */
@@ -134,6 +135,35 @@ setTimeout(() => console.log(kept.length), 300);`;
     const { code, stderr, stdout } = await record(cwd, { PATH }, "cat", made);
     expect(code, stderr).toBe(0);
     expect(stdout).toContain("-u -c=0\n");
+  });
+});
+
+const commandLines = (): readonly string[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => `/proc/${pid}/cmdline`);
+
+describe.skipIf(!canWallAsRoot)("a command of root behind the wall", () => {
+  it("a command of root reaches no process outside, leaves none, and may write any file, which the report states", async () => {
+    const cwd = own();
+    const script = `kill -0 ${process.pid} && echo 1 > reached; kill -9 1
+ls /proc | grep -c '^[0-9]' > processes; echo forged > stormlog-bundle/note
+env -i setsid sleep 31.${process.pid} >&- 2>&- & sleep 0.2`;
+    const options = ["--isolation", "auto", "--baseline", "none", "--unjudged", "pass"];
+    const { code, stdout, stderr } = await cli(["run", ...options, "--", "sh", "-c", script], { cwd });
+    expect(code, stderr).toBe(0);
+    expect(existsSync(path.join(cwd, "reached"))).toBe(false);
+    // The init, the shell, and those that count.
+    expect(Number(readFileSync(path.join(cwd, "processes"), "utf8"))).toBeLessThanOrEqual(5);
+    expect(stdout).toContain("ended 1 process that outlived the command: sleep");
+    expect(spawnSync("grep", ["-lz", `^31.${process.pid}$`, ...commandLines()], { encoding: "utf8" }).stdout).toBe("");
+    const bundle = path.join(cwd, "stormlog-bundle");
+    expect(readFileSync(path.join(bundle, "note"), "utf8")).toBe("forged\n");
+    expect(JSON.parse(readFileSync(path.join(bundle, "report.json"), "utf8")).payload.isolation).toEqual({
+      wanted: "auto",
+      got: "root",
+      reason: "as root, what the command may write is not limited",
+    });
   });
 });
 

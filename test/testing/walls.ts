@@ -8,10 +8,13 @@ export const USER = 65534;
 export const isRoot = process.getuid?.() === 0;
 export const AS_USER = isRoot ? ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"] : [];
 
-export const canWall =
+const hasNamespaces = (...under: readonly string[]): boolean =>
   process.platform === "linux" &&
-  spawnSync("env", [...AS_USER, "unshare", "--user", "--pid", "--mount", "--fork", "--mount-proc", "true"]).status ===
-    0;
+  spawnSync("env", [...under, "--pid", "--mount", "--fork", "--mount-proc", "true"]).status === 0;
+
+export const canWall = hasNamespaces(...AS_USER, "unshare", "--user");
+/** By root, with the rights that most containers withhold. */
+export const canWallAsRoot = isRoot && hasNamespaces("unshare");
 
 /** A new directory of that user, with these below it. */
 export function userDirectory(...names: readonly string[]): string {
