@@ -62,18 +62,22 @@ describe("a failed run behind a wall", () => {
   const failed = runEnding({ kind: "exited", code: 128 });
   const run = (isolation: string) => recordingInfo({ fingerprint: { isolation } });
 
-  it("a failed run whose output shows the wall is sent to the option, another is not", () => {
-    const hint = (tail: string | null, isolation = "user") => {
-      const ending = walledEnding(failed, run(isolation), () => tail);
-      return ending.kind === "failed" && ending.hint?.includes("isolation: off");
-    };
-    expect(hint("fatal: Unable to create '.git/index.lock': Read-only file system")).toBe(true);
-    expect(hint('sudo: The "no new privileges" flag is set')).toBe(true);
-    expect(hint("Error: EROFS: read-only file system, open '.git/x'")).toBe(true);
-    expect(hint("bwrap: pivot_root: Operation not permitted")).toBe(true);
-    expect(hint("assertion failed")).toBe(false);
-    expect(hint(null)).toBe(false);
-    expect(hint("Read-only file system", "off")).toBe(false);
+  const hint = (tail: string | null, isolation: string) => {
+    const ending = walledEnding(failed, run(isolation), () => tail);
+    return ending.kind === "failed" && ending.hint?.includes("isolation: off") === true;
+  };
+
+  it.each([
+    ["fatal: Unable to create '.git/index.lock': Read-only file system", ["user", "sudo"]],
+    ["Error: EROFS: read-only file system, open '.git/x'", ["user", "sudo"]],
+    ['sudo: The "no new privileges" flag is set, which prevents sudo from running as root.', ["user", "sudo", "root"]],
+    ["ping: socket: Operation not permitted\nping: => missing cap_net_raw+p capability or setuid?", ["user", "sudo"]],
+    ["bwrap: pivot_root: Operation not permitted", ["user", "sudo"]],
+    ["x\nBad owner or permissions on /etc/ssh/ssh_config.d/20-systemd-ssh-proxy.conf", ["user"]],
+    ["assertion failed", []],
+    [null, []],
+  ])("a failed run that prints %j is sent to the option behind the walls that cause it", (tail, kinds) => {
+    expect(["user", "sudo", "root", "off"].filter((isolation) => hint(tail, isolation))).toEqual(kinds);
   });
 });
 

@@ -84,17 +84,23 @@ export function runEnding(exit: ExitState, oom?: OutOfMemory, command?: Recordin
   }
 }
 
-/** What programs print that cannot write a read-only directory, get another root, or gain rights. */
-const WALL_MESSAGE = /Read-only file system|\bEROFS\b|no new privileges|\bpivot_root\b/i;
+/** What programs print that fail behind walls of these kinds, and why they do. */
+const WALL_LIMITS = [
+  [/Read-only file system|\bEROFS\b/i, ["user", "sudo"], "`.git` and files of the gate and the runner are read-only"],
+  [/no new privileges/i, ["user", "sudo", "root"], "no program gains rights"],
+  [/missing cap_net_raw/i, ["user", "sudo"], "no program gains rights"],
+  [/\bpivot_root\b/i, ["user", "sudo"], "no program gets another root directory"],
+  [/^Bad owner or permissions on/m, ["user"], "other users' files have no known owner, which ssh refuses"],
+] as const;
 
 /** A failed run whose output shows that the wall was in its way says so. @param tail the end of its output */
 export function walledEnding(ending: RunEnding, info: RecordingInfo, tail: () => string | null): RunEnding {
   const { isolation = "off" } = info.fingerprint;
-  if (ending.kind !== "failed" || isolation === "off" || !WALL_MESSAGE.test(tail() ?? "")) return ending;
-  return {
-    ...ending,
-    hint: "It ran in namespaces of its own, where `.git` is read-only, and sudo and bubblewrap fail: `isolation: off` runs it without.",
-  };
+  if (ending.kind !== "failed" || isolation === "off") return ending;
+  const text = tail() ?? "";
+  const found = WALL_LIMITS.find(([message, kinds]) => kinds.some((one) => one === isolation) && message.test(text));
+  if (found === undefined) return ending;
+  return { ...ending, hint: `It ran in namespaces of its own, where ${found[2]}: \`isolation: off\` runs it without.` };
 }
 
 /** A service runs until it is stopped, and is judged where its load was run to its end. */
