@@ -149,7 +149,7 @@ function draw(panel, host, key, panels) {
   const unit = unitOf(panel);
   const size = panel.counted ? String : formatBytes;
   const at = (role) => panel.lines.findIndex((line) => line.role === role) + 1;
-  const isStepped = panel.unit === "steps";
+  const isStepped = panel.unit !== "second";
   const position = (value) => (isStepped ? value.toFixed(1) : formatSeconds(value));
   const tick = (value) => {
     if (isStepped) return String(Number(value.toFixed(2)));
@@ -167,7 +167,8 @@ function draw(panel, host, key, panels) {
       {
         ...axis,
         size: 34,
-        values: (_, ticks) => ticks.map((value, i) => (i === 0 && isStepped ? `step ${tick(value)}` : tick(value))),
+        values: (_, ticks) =>
+          ticks.map((value, i) => (i === 0 && isStepped ? `${panel.unit} ${tick(value)}` : tick(value))),
       },
       {
         ...axis,
@@ -179,7 +180,7 @@ function draw(panel, host, key, panels) {
     ],
     series: [
       {
-        label: isStepped ? "step" : "time",
+        label: isStepped ? panel.unit : "time",
         value: (_, value) => (value === null || value === undefined ? range(panel.to) : position(value)),
       },
       ...panel.lines.map((line, index) => ({

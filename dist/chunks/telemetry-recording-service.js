@@ -1,2 +1,2 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{B as r,C as y,H as i,e as l,i as d,n as a,u as e,v as n,w as o,x as s}from"./valibot-dist-index.js";var c="{PORT}",t=i(n(),l(),d(0)),p=y([n(),n()]),u=o({port:e(t),rests:a(o({at_ns:p,requests:e(t)})),requests:e(t),failed:t,failures:a(r()),problem:s(o({code:r(),message:r(),hint:e(r())}))});export{c as a,u as b};
+import{B as r,C as y,H as p,e as l,i as d,n as a,u as e,v as n,w as o,x as s}from"./valibot-dist-index.js";var c="{PORT}",u=24,t=p(n(),l(),d(0)),i=y([n(),n()]),v=o({port:e(t),rests:a(o({at_ns:i,requests:e(t)})),requests:e(t),failed:e(t),failures:a(r()),problem:s(o({code:r(),message:r(),hint:e(r())}))});export{c as a,u as b,v as c};
