@@ -71,11 +71,22 @@ describe("the sticky comment", () => {
   const pagesRead = () =>
     github.requests.filter(({ method, path }) => method === "GET" && path.endsWith("/comments")).length;
 
-  it("the sticky comment is created among 3,000 long comments, which are read once", async () => {
+  it("the sticky comment is created among 3,000 long comments, which are read once and several pages at a time", async () => {
     addLongComments(3000);
+    let asked = 0;
+    let most = 0;
+    github.failure = ({ method, path }) => {
+      if (method !== "GET" || !path.endsWith("/comments")) return null;
+      asked += 1;
+      most = Math.max(most, asked);
+      setTimeout(() => (asked -= 1), 50);
+      return { kind: "late", ms: 50 };
+    };
     expect(await upsertComment(await pacedClient(), TARGET, "new")).toMatchObject({ action: "created" });
     // All pages, and what was written since.
     expect(pagesRead()).toBe(31);
+    // One by one they take longer than a step may wait.
+    expect(most).toBeGreaterThan(3);
     expect(github.comments.filter(({ author }) => author === BOT)).toMatchObject([{ body: `${MARKER}\nnew` }]);
   }, 60_000);
 
