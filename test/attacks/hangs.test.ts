@@ -121,18 +121,22 @@ describe.skipIf(!canBeHostile)("a change that leaves files on which a reader wou
     ["link to /dev/zero", (file: string) => symlinkSync("/dev/zero", file)],
     ["FIFO", (file: string) => execFileSync("mkfifo", [file])],
     ["sparse file of 100 GB", (file: string) => execFileSync("truncate", ["-s", "100G", file])],
-  ])("a configuration that is a %s is an error with its code", async (_, make) => {
-    const result = await attempt({
-      prepare: ({ workspace }) => {
-        rmSync(path.join(workspace, CONFIG));
-        make(path.join(workspace, CONFIG));
-      },
-    });
-    expectEnded(result);
-    expect(result.code, result.log).toBe(5);
-    expect(result.log).toMatch(/CONFIG_(?:UNREADABLE|TOO_LARGE)/);
-    expect(step.loot().size).toBe(0);
-  });
+  ])(
+    "a configuration that is a %s is an error with its code",
+    async (_, make) => {
+      const result = await attempt({
+        prepare: ({ workspace }) => {
+          rmSync(path.join(workspace, CONFIG));
+          make(path.join(workspace, CONFIG));
+        },
+      });
+      expectEnded(result);
+      expect(result.code, result.log).toBe(5);
+      expect(result.log).toMatch(/CONFIG_(?:UNREADABLE|TOO_LARGE)/);
+      expect(step.loot().size).toBe(0);
+    },
+    LIMIT_MS,
+  );
 
   it("a configuration that is a link to a file of the repository is read", async () => {
     const result = await attempt({
@@ -148,12 +152,14 @@ describe.skipIf(!canBeHostile)("a change that leaves files on which a reader wou
   it.each([
     ["RUNNER_TEMP below /proc", { env: { RUNNER_TEMP: "/proc/1/none" } }, /RUNNER_TEMP_UNWRITABLE/, 1],
     ["a baseline directory below /proc", { inputs: { baseline: "file:/proc/1/none" } }, /unjudged/, 0],
-  ] as const)("a step with %s ends by itself", async (_, more, log, code) => {
-    const result = await attempt({
-      ...more,
-    });
-    expectEnded(result);
-    expect(result.code, result.log).toBe(code);
-    expect(result.log).toMatch(log);
-  });
+  ] as const)(
+    "a step with %s ends by itself",
+    async (_, more, log, code) => {
+      const result = await attempt({ ...more });
+      expectEnded(result);
+      expect(result.code, result.log).toBe(code);
+      expect(result.log).toMatch(log);
+    },
+    LIMIT_MS,
+  );
 });
