@@ -1,4 +1,4 @@
-import { codeOf, GateError, messageOf, usageError } from "../core/errors.ts";
+import { GateError, limitReached, messageOf, usageError } from "../core/errors.ts";
 import { escapeTerminal } from "../core/escape.ts";
 import { ExitCode } from "../core/exit-codes.ts";
 import { cutText, didYouMean, oneLine } from "../core/text.ts";
@@ -33,24 +33,6 @@ async function dispatch(args: readonly string[], console: Console): Promise<numb
   const parsed = parseArguments(spec, args.slice(1));
   const run = await PROGRAMS[name as CommandName]();
   return run({ ...parsed, console, argv: ["stormlog-gate", ...args] });
-}
-
-/** A limit of the machine that ended the work anywhere, such as while a part of the program was loaded. */
-function limitReached(error: unknown): GateError | null {
-  const message = messageOf(error);
-  const limited = (name: string, what: string, hint: string) => new GateError(name, what, { hint, cause: error });
-  switch (codeOf(error)) {
-    case "EMFILE":
-    case "ENFILE":
-      return limited("TOO_MANY_OPEN_FILES", "no more files can be opened", "Raise the limit to 256 (ulimit -n).");
-    case "ENOSPC":
-    case "EDQUOT":
-      return limited("DISK_FULL", `the disk is full (${message})`, "Free some space and run again.");
-    case "ENOMEM":
-      return limited("OUT_OF_MEMORY", `not enough memory (${message})`, "Raise the limit of memory or address space.");
-    default:
-      return null;
-  }
 }
 
 /** Maximum length of a message and of its hint: a file of a megabyte can be one name, or have ten thousand problems. */

@@ -60,6 +60,26 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
+/** A limit of the machine that ended the work anywhere, such as while a part of the program was loaded. */
+export function limitReached(error: unknown): GateError | null {
+  const message = messageOf(error);
+  const limited = (name: string, what: string, hint: string) => new GateError(name, what, { hint, cause: error });
+  switch (codeOf(error)) {
+    case "EMFILE":
+    case "ENFILE":
+      return limited("TOO_MANY_OPEN_FILES", "no more files can be opened", "Raise the limit to 256 (ulimit -n).");
+    case "ENOSPC":
+    case "EDQUOT":
+      return limited("DISK_FULL", `the disk is full (${message})`, "Free some space and run again.");
+    case "EFBIG":
+      return limited("WRITE_FAILED", `a file cannot grow (${message})`, "Raise the limit on their size (ulimit -f).");
+    case "ENOMEM":
+      return limited("OUT_OF_MEMORY", `not enough memory (${message})`, "Raise the limit of memory or address space.");
+    default:
+      return null;
+  }
+}
+
 /** For the `default` branch of a switch over a discriminated union: a missing case is a type error. */
 export function assertNever(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
