@@ -212,7 +212,7 @@ const anyScenario: fc.Arbitrary<ConfigScenario> = fc.record(
     run: fc.constantFrom("a", "b"),
     horizon: fc.constantFrom("1000", "72h", 1000),
     repeats: fc.constantFrom<"auto" | number>("auto", 1, 3),
-    budget: fc.dictionary(fc.constantFrom("host", "allocated"), fc.constantFrom("1GiB", "2GiB", 3)),
+    budget: fc.dictionary(fc.constantFrom("host", "allocated"), fc.constantFrom("1GiB", "2GiB", 4096)),
   },
   { requiredKeys: ["name", "run"] },
 ) as fc.Arbitrary<ConfigScenario>;

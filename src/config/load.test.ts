@@ -67,7 +67,7 @@ describe("the error of a bad configuration file", () => {
     ["scenarios: [{ name: a }]", "scenarios.0 has neither run nor service"],
     ['scenarios: [{ name: "", run: "true" }]', "scenarios.0.name must not be empty"],
     [scenario(", bugdet: { host: 1GiB }"), "scenarios.0.bugdet is an unknown key. Did you mean budget?"],
-    [scenario(", timeout: soon"), 'scenarios.0.timeout must be number, not "soon"'],
+    [scenario(", timeout: soon"), 'scenarios.0.timeout must be a duration, such as "90s" or "5m"'],
     [scenario(", timeout: 0"), "scenarios.0.timeout must be above 0"],
     [`${scenario("")}\npolicy: { unjudged: maybe }`, 'policy.unjudged must be "fail" or "warn" or "pass", not "maybe"'],
     [`schema: stormlog.config/2\n${scenario("")}`, 'schema must be "stormlog.config/1", not "stormlog.config/2"'],

@@ -221,6 +221,31 @@ describe("a known leak of the config file", () => {
   });
 });
 
+describe("an option with a unit", () => {
+  it("a length of time is a number in its own unit, or a text with one", () => {
+    const of = (timeout: string, minutes: string) => {
+      const request = gateRequest(input({ options: { timeout, "max-minutes": minutes } }));
+      return [request.scenarios[0]?.timeoutS, request.maxMinutes];
+    };
+    expect(of("90", "5")).toEqual([90, 5]);
+    expect(of("1.5m", "90s")).toEqual([90, 1.5]);
+    expect(() => of("soon", "5")).toThrow(expect.objectContaining({ code: "OPTION_INVALID" }));
+    const config = parseConfig("scenarios: [{name: a, run: x, timeout: 2m}]\npolicy: {max-minutes: 1h}", "gate.yml");
+    const request = gateRequest(input({ config, command: null }));
+    expect([request.scenarios[0]?.timeoutS, request.maxMinutes]).toEqual([120, 60]);
+    expect(() => parseConfig("scenarios: [{name: a, run: x, timeout: 2 weeks}]", "gate.yml")).toThrow(/such as "90s"/);
+  });
+
+  it("a budget of a few bytes without a unit is refused, since MiB are meant", () => {
+    expect(() => parseBudget("host=10")).toThrow(
+      expect.objectContaining({ code: "BUDGET_INVALID", hint: expect.stringContaining('"host=10MiB"') }),
+    );
+    expect(parseBudget("host=10B").bytes).toBe(10);
+    expect(parseBudget("descriptors=10").bytes).toBe(10);
+    expect(parseBudget("host=1073741824").bytes).toBe(2 ** 30);
+  });
+});
+
 describe("the bundle's directory", () => {
   it.each(["", " ", ".", "/", "..", "a/.."])("the bundle's directory cannot be %j", (bundle) => {
     expect(() => gateRequest(input({ options: { bundle } }))).toThrow(

@@ -3,8 +3,8 @@ import { usageError } from "../core/errors.ts";
 import { withoutLinks } from "../core/files.ts";
 import type { Command } from "../core/process/command.ts";
 import type { Environment } from "../core/process/environment.ts";
-import type { Horizon } from "../core/units.ts";
-import { METRICS } from "../telemetry/recording/metrics.ts";
+import { type Horizon, parseDuration } from "../core/units.ts";
+import { isCounted, METRICS } from "../telemetry/recording/metrics.ts";
 import type { Budget } from "../verdict/model/policy.ts";
 import { type JudgedConfig, underBasePolicy } from "./base-policy.ts";
 import type { BaseRun, ConfigSource, GateRequest, ScenarioRequest, UnjudgedMode } from "./gate-request.ts";
@@ -19,6 +19,12 @@ function number(name: string, text: string, low: number, high: number): number {
     throw usageError("OPTION_INVALID", `--${name} "${text}" is not a number between ${low} and ${high}`);
   }
   return value;
+}
+
+/** A length of time in the option's own unit, of so many seconds: a number of them, or a text such as "5m". */
+function time(name: string, value: string | number, unitS: number, low: number, high: number): number {
+  const seconds = typeof value === "number" ? null : parseDuration(value);
+  return number(name, String(seconds === null ? value : seconds / unitS), low, high);
 }
 
 /** @throws GateError OPTION_INVALID (usage) */
@@ -48,7 +54,16 @@ export function parseBudget(text: string): Budget {
       `METRIC is one of ${METRICS.join(", ")}, for example host=2GiB.`,
     );
   }
-  return { metric, bytes: parseBytes(text.slice(at + 1)) };
+  const size = text.slice(at + 1).trim();
+  const bytes = parseBytes(size);
+  if (!isCounted(metric) && /^\d+$/.test(size) && bytes > 0 && bytes < 1024) {
+    throw usageError(
+      "BUDGET_INVALID",
+      `budget "${text}" is ${bytes} bytes`,
+      `Write the unit: "${metric}=${size}MiB", or "${metric}=${size}B" if bytes are meant.`,
+    );
+  }
+  return { metric, bytes };
 }
 
 /** Parse steps ("1000000") or hours ("72h") of production. @throws GateError HORIZON_INVALID (usage) */
@@ -178,6 +193,7 @@ function scenarioRequest(
   options: GateOptions,
 ): Omit<ScenarioRequest, "definition" | "otherDefinitions"> {
   const horizon = options.horizon ?? scenario.horizon;
+  const timeout = options.timeout ?? scenario.timeout;
   const byMetric = new Map<string, Budget>();
   // The command line comes last, so that for one metric it wins.
   const budgets = [
@@ -191,7 +207,7 @@ function scenarioRequest(
     ...(scenario.service === undefined ? {} : { service: servicePlan(scenario.service) }),
     cwd: path.resolve(root, scenario.cwd ?? "."),
     env: textsOf(scenario.env),
-    timeoutS: options.timeout !== undefined ? number("timeout", options.timeout, 0.1, 1e7) : (scenario.timeout ?? null),
+    timeoutS: timeout === undefined ? null : time("timeout", timeout, 1, 0.1, 1e7),
     horizon: horizon === undefined ? null : parseHorizon(String(horizon)),
     ...(scenario.ignore === undefined ? {} : { ignore: [...new Set(scenario.ignore)].sort() }),
     budgets: [...byMetric.values()],
@@ -275,6 +291,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
   const isolation = choice("isolation", options.isolation ?? "off", ["auto", "off", "require"]);
   const attribute = choice("attribute", options.attribute ?? "auto", ["auto", "off", "always"]);
   const policy = config?.policy;
+  const maxMinutes = options["max-minutes"] ?? policy?.["max-minutes"];
   const report = config?.report ?? {};
   const vary = options.vary === undefined ? null : parseVary(options.vary);
   if (vary === null && options.fits !== undefined) {
@@ -314,10 +331,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     attribute,
     baseRun: parseBaseRun(options["base-run"] ?? policy?.["base-run"] ?? "auto"),
     maxRuns: integer("max-runs", options["max-runs"] ?? String(policy?.["max-runs"] ?? DEFAULTS.maxRuns), 1, 100),
-    maxMinutes:
-      options["max-minutes"] !== undefined
-        ? number("max-minutes", options["max-minutes"], 0.01, 1e5)
-        : (policy?.["max-minutes"] ?? null),
+    maxMinutes: maxMinutes === undefined ? null : time("max-minutes", maxMinutes, 60, 0.01, 1e5),
     warningPercent: within("warning-percent", options["warning-percent"], warning ?? DEFAULTS.warningPercent, 0, 100),
     criticalPercent: within(
       "critical-percent",

@@ -1,9 +1,17 @@
 import * as v from "valibot";
-import { DAY } from "../core/units.ts";
+import { DAY, parseDuration } from "../core/units.ts";
 import { METRICS } from "../telemetry/recording/metrics.ts";
 
 const names = v.pipe(v.string(), v.nonEmpty("must not be empty"));
 const seconds = v.pipe(v.number(), v.finite(), v.gtValue(0, "must be above 0"));
+/** A number in the key's own unit, or a text with one. */
+const duration = v.union([
+  seconds,
+  v.pipe(
+    v.string(),
+    v.check((text) => (parseDuration(text) ?? 0) > 0, 'must be a duration, such as "90s" or "5m"'),
+  ),
+]);
 const percent = v.pipe(v.number(), v.minValue(0), v.maxValue(100));
 const sizeText = v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue(0))]);
 const baselineSpec = v.union([names, v.pipe(v.array(names), v.minLength(1, "must not be empty"))]);
@@ -39,9 +47,7 @@ export const ServiceSchema = v.strictObject({
   load: v.union([HttpLoadSchema, command]),
   /** Requests of a cycle; of a load command, a pattern that finds their number in its output. */
   requests: v.optional(v.union([whole(1, 10_000_000), names])),
-  rest: v.optional(
-    v.union([seconds, v.pipe(v.string(), v.regex(/^\d+(?:\.\d+)?s$/, 'must be seconds, such as "5s"'))]),
-  ),
+  rest: v.optional(duration),
   cycles: v.optional(v.union([v.literal("auto"), whole(6, 100)])),
   reset: v.optional(command),
   stop: v.optional(v.picklist(["SIGTERM", "SIGINT"])),
@@ -55,7 +61,7 @@ export const ScenarioSchema = v.strictObject({
   service: v.optional(ServiceSchema),
   cwd: v.optional(names),
   env: v.optional(v.record(v.string(), v.union([v.string(), v.number(), v.boolean()]))),
-  timeout: v.optional(seconds),
+  timeout: v.optional(duration),
   horizon: v.optional(v.union([v.string(), v.number()])),
   budget: v.optional(v.record(metric, sizeText)),
   repeats: v.optional(repeats),
@@ -119,7 +125,7 @@ export const ConfigSchema = v.strictObject({
       ),
       "relative-margin-percent": v.optional(v.pipe(percent, v.gtValue(0))),
       "max-runs": v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(100))),
-      "max-minutes": v.optional(seconds),
+      "max-minutes": v.optional(duration),
     }),
   ),
   report: v.optional(

@@ -1,5 +1,6 @@
 import { usageError } from "../core/errors.ts";
 import type { Command } from "../core/process/command.ts";
+import { parseDuration } from "../core/units.ts";
 import { type Load, PORT_PLACE, type Ready, type ServicePlan } from "../telemetry/recording/service.ts";
 import type { ConfigScenario, ConfigService } from "./schema.ts";
 
@@ -50,7 +51,7 @@ export function servicePlan(service: ConfigService): ServicePlan {
   return {
     ready: readyOf(service.ready),
     load: loadOf(service),
-    restS: typeof rest === "number" ? rest : Number.parseFloat(rest),
+    restS: typeof rest === "number" ? rest : (parseDuration(rest) ?? USUAL.restS),
     cycles: cycles === "auto" ? null : cycles,
     reset: reset === undefined ? null : commandOf(reset),
     stop,

@@ -86,6 +86,16 @@ export function parseSize(text: string): number {
   return bytes;
 }
 
+const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|min|h)$/;
+const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, min: 60, h: 3600 };
+
+/** Seconds of "90s", "5m" or "1.5h"; null for any other text. */
+export function parseDuration(text: string): number | null {
+  const [, value, unit = ""] = DURATION.exec(text.trim()) ?? [];
+  const factor = SECONDS[unit];
+  return value === undefined || factor === undefined ? null : Number(value) * factor;
+}
+
 /** Production length at which growth is judged: 1.3 kB a step is negligible in 400 steps and 1.3 GB in a million. */
 export type Horizon =
   | { readonly kind: "steps"; readonly steps: number }

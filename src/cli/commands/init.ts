@@ -15,7 +15,8 @@ import { acceptWorkflow, baselinesWorkflow, forkReportWorkflow, gateWorkflow, ow
 import { LAB_DIRECTORY, SCALE_DIRECTORY } from "../lab/options.ts";
 
 /** The commented configuration. Everything that is not commented out is valid. */
-export const CONFIG = `# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
+export const CONFIG = `# yaml-language-server: $schema=https://raw.githubusercontent.com/stormlog/gate/v1/schema/config.schema.json
+# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
 schema: stormlog.config/1
 
 scenarios:
@@ -23,7 +24,7 @@ scenarios:
     run: python train.py --steps 200 # a string runs in \`sh -c\`; a list ["python", "train.py"] runs without a shell
     # cwd: .
     # env: { CUDA_VISIBLE_DEVICES: "0" }
-    # timeout: 900                   # seconds for one run
+    # timeout: 15m                   # for one run
     # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
     # budget: { allocated: 12GiB }   # absolute limits on peaks, of any of these metrics:
     #   ${METRICS.join(", ")}
