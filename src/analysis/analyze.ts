@@ -10,13 +10,15 @@ import { rankSuspects, suspectFindings } from "./findings/growth-suspects.ts";
 import { combineEvidence } from "./ranks.ts";
 import { ANALYSIS_VERSION, type AnalysisDocument, type Finding, type PhaseAnalysis } from "./series/document.ts";
 import { compareKeys } from "./series/series.ts";
+import { serviceAnalysis } from "./service/service-analysis.ts";
 import { diagnoseEvidence } from "./step-peaks.ts";
 import type { FragmentationRule } from "./stormlog/gap.ts";
 
 /** Peak, growth, class and detectable minimum of each series, and findings. The same for any order of the tables. */
 export function analyze(recording: Recording, options: Partial<AnalysisOptions> = {}): AnalysisDocument {
   const resolved = { horizon: null, phases: [], ...options };
-  const document = combineFeatures([extractFeatures(recording, resolved)], resolved);
+  const features = combineFeatures([extractFeatures(recording, resolved)], resolved);
+  const document = { ...features, ...serviceAnalysis(recording, features) };
   // Without a started command, the samples are of the launcher.
   return recording.info?.exit.kind === "not-started" ? { ...document, findings: [] } : document;
 }

@@ -88,6 +88,11 @@ describe("a service", () => {
     expect(host?.growth_bytes_per_request).toBeGreaterThan(0.95 * KEPT_BYTES);
     expect(host?.growth_bytes_per_request).toBeLessThan(1.1 * KEPT_BYTES);
     expect(run.info.exit).toEqual({ kind: "stopped", signal: "SIGTERM" });
+    const { cycles = [], per_cycle } = run.analysis ?? {};
+    expect(cycles.length).toBe((run.info.service?.rests.length ?? 0) - 1);
+    expect(cycles.every(({ requests, load_s }) => requests === 400 && (load_s ?? 0) > 0)).toBe(true);
+    expect(per_cycle?.bytes?.left).toBeCloseTo(400 * (host?.growth_bytes_per_request ?? 0), 0);
+    expect(per_cycle?.descriptors?.interval[0]).toBeLessThanOrEqual(0);
   });
 
   it("a service is measured in small cycles where few requests would fill the machine", async () => {

@@ -178,6 +178,32 @@ export const ProcessSchema = v.object({
 });
 export type ProcessAnalysis = DeepReadonly<v.InferOutput<typeof ProcessSchema>>;
 
+const interval = v.tuple([number, number]);
+
+/**
+ * What cycles of a service's load leave: `bytes` of the host, `descriptors`, `threads`, bytes of `files` in RAM and of
+ * heaps (`python`, …), and `objects`, blocks of Python's own allocator.
+ */
+const CycleEntries = {
+  /** Of each cycle, compared with the one before it; null = unknown. */
+  cycles: v.exactOptional(
+    list(v.objectWithRest({ requests: v.nullable(count), load_s: v.nullable(number) }, v.nullable(number))),
+  ),
+  /** Of a judged cycle, with its 95 % interval. */
+  per_cycle: v.exactOptional(v.record(text, v.object({ left: number, interval }))),
+};
+
+/** When a leak fills the memory under the measured load; absent where nothing leaks or no limit is known. */
+const ProjectionSchema = v.object({
+  /** Requests a second; null where the load does not report them. */
+  rate: v.nullable(number),
+  limit_bytes: number,
+  limit_of: v.picklist(["container", "-Xmx", "GOMEMLIMIT"]),
+  seconds: number,
+  interval,
+});
+export type Projection = DeepReadonly<v.InferOutput<typeof ProjectionSchema>>;
+
 /** `stormlog.analysis/1`, the output of `analyze`: same input, same bytes out. */
 export const AnalysisSchema = v.object({
   schema: v.literal("stormlog.analysis/1"),
@@ -210,6 +236,8 @@ export const AnalysisSchema = v.object({
   processes: v.exactOptional(ofRanks(ProcessSchema)),
   /** The C heaps of all processes of a rank together; absent where it has one process. */
   heaps: v.exactOptional(ofRanks(SeriesSchema)),
+  ...CycleEntries,
+  projection: v.exactOptional(ProjectionSchema),
   findings: list(FindingSchema),
   diagnosis: list(
     v.object({

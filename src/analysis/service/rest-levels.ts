@@ -15,23 +15,32 @@ export interface RestLevels {
 /** The end of a rest is past the drain of the load before it. */
 const SETTLED_SHARE = 0.5;
 
-/** The median over the last part of each rest; a rest in which the series was not read is left out. */
+/** The median over the last part of each rest; null where the series was not read in it. */
+export const levelsAtRest = (
+  timeNs: Float64Array | null,
+  values: Float64Array,
+  { rests }: RecordedService,
+): readonly (number | null)[] =>
+  rests.map(({ at_ns: [begin, end] }) => {
+    const from = begin + SETTLED_SHARE * (end - begin);
+    const held = values.filter((value, i) => {
+      const at = timeNs?.[i] ?? Number.NaN;
+      return at >= from && at <= end && Number.isFinite(value);
+    });
+    return held.length === 0 ? null : medianInPlace(held);
+  });
+
+/** The levels of a series; a rest in which it was not read is left out. */
 export function restLevels(
   { timeNs, bytes }: Pick<MetricSeries, "timeNs" | "bytes">,
   service: RecordedService,
 ): RestLevels {
-  const found = service.rests.flatMap(({ at_ns: [begin, end], requests }) => {
-    const from = begin + SETTLED_SHARE * (end - begin);
-    const held = bytes.filter((value, i) => {
-      const at = timeNs?.[i] ?? Number.NaN;
-      return at >= from && at <= end && Number.isFinite(value);
-    });
-    return held.length === 0 ? [] : [{ level: medianInPlace(held), requests, atS: end / 1e9 }];
-  });
-  const requests = found.flatMap(({ requests: until }) => (until === null ? [] : [until]));
+  const levels = levelsAtRest(timeNs, bytes, service);
+  const read = service.rests.filter((_, i) => levels[i] != null);
+  const requests = read.flatMap(({ requests: until }) => until ?? []);
   return {
-    levels: found.map(({ level }) => level),
-    requests: requests.length === found.length ? requests : null,
-    atS: found.map(({ atS }) => atS),
+    levels: levels.filter((level) => level !== null),
+    requests: requests.length === read.length ? requests : null,
+    atS: read.map(({ at_ns: [, end] }) => end / 1e9),
   };
 }

@@ -8,14 +8,7 @@ import type { OutOfMemory } from "../../telemetry/recording/out-of-memory.ts";
 /** How a run ended, as the gate sees it: only `ok` is judged on peak and growth. */
 export type RunEnding =
   | { readonly kind: "ok" }
-  | {
-      readonly kind: "failed";
-      readonly code: string;
-      readonly message: string;
-      readonly hint: string | null;
-      /** The command did not fail, but what was measured is not what was to be judged. */
-      readonly isUnjudged?: true;
-    }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string; readonly hint: string | null }
   | { readonly kind: "interrupted"; readonly signal: string };
 
 const OUTPUT_HINT = "Its output is in output.log of the run's directory.";
@@ -111,8 +104,7 @@ export function servedEnding(ending: RunEnding, { service, exit }: RecordingInfo
     return failure("SERVICE_ENDED", `the service exited with status 0 ${when}`, OUTPUT_HINT);
   }
   if (ending.kind !== "ok" || service.problem === undefined) return ending;
-  const { code, message, hint } = service.problem;
-  return { ...failure(code, message, hint), ...(code === "SERVICE_ERRORS" ? { isUnjudged: true } : {}) };
+  return failure(service.problem.code, service.problem.message, service.problem.hint);
 }
 
 /** A run that requires the probe fails without it, even when the command succeeded. */

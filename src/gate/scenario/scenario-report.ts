@@ -130,8 +130,8 @@ export function failedScenario(
   const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
-  const isUnjudged = last.ending.kind === "failed" && last.ending.isUnjudged === true;
-  const verdict = judgement !== null ? "fail" : isUnjudged ? "unjudged" : "error";
+  // The service ran, but what it did is not what was to be judged.
+  const verdict = judgement !== null ? "fail" : error?.code === "SERVICE_ERRORS" ? "unjudged" : "error";
   return assemble(run, { verdict, judgement, error, ...held });
 }
 

@@ -63,7 +63,7 @@ function lastLines(output: string): string {
   return lines.map((line) => line.trim()).join(" / ");
 }
 
-const hasErrors = ({ requests, failed }: Omit<LoadReport, "failures">): boolean =>
+const hasErrors = ({ requests, failed }: Pick<LoadReport, "requests" | "failed">): boolean =>
   failed !== null && requests !== null && failed > Math.max(MAX_FAILED_ALONE, MAX_FAILED_SHARE * requests);
 
 class LoadProblem extends Error {
@@ -111,6 +111,8 @@ class Drive {
   readonly #failures: string[] = [];
   #requests: number | null = 0;
   #failed: number | null = 0;
+  /** Since the last rest. */
+  #loadS = 0;
 
   constructor(plan: ServicePlan, service: DrivenService) {
     this.#plan = plan;
@@ -192,9 +194,11 @@ class Drive {
     const { load } = this.#plan;
     const before = this.#requests;
     if (load.kind === "command") {
+      const beganNs = this.#service.elapsedNs();
       const ended = await runBeside(argvOf(load.command), this.#service.beside);
+      const seconds = (this.#service.elapsedNs() - beganNs) / 1e9;
       this.#checkEnd(ended, "the load", "SERVICE_LOAD_FAILED");
-      this.#take({ ...readReport(ended.output, load.pattern), failures: [lastLines(ended.output)] });
+      this.#take({ ...readReport(ended.output, load.pattern), failures: [lastLines(ended.output)], seconds });
       return;
     }
     let last: LoadProgress | null = null;
@@ -215,6 +219,7 @@ class Drive {
     this.#requests = sum(this.#requests, requests);
     if (this.#requests !== null) this.#service.reached(this.#requests);
     this.#failed = sum(this.#failed, failed);
+    this.#loadS += report.seconds;
     const failures = (failed ?? 0) > 0 ? report.failures.map(oneLine) : [];
     this.#failures.push(...failures.slice(0, MAX_FAILURES - this.#failures.length));
     const all = { requests: this.#requests, failed: this.#failed };
@@ -243,7 +248,12 @@ class Drive {
     const beganNs = this.#service.elapsedNs();
     await sleep(restS * 1000, null, { signal: this.#service.beside.signal }).catch(() => null);
     if (this.#isOver) return;
-    this.#rests.push({ at_ns: [beganNs, this.#service.elapsedNs()], requests: this.#requests });
+    this.#rests.push({
+      at_ns: [beganNs, this.#service.elapsedNs()],
+      requests: this.#requests,
+      load_s: Number(this.#loadS.toFixed(3)),
+    });
+    this.#loadS = 0;
     const held = this.#service.heldBytes();
     if (held !== null) this.#levels.push(held);
   }

@@ -44,9 +44,12 @@ async function main(requests: number, load: HttpLoad): Promise<void> {
   const agent = load.url.startsWith("https:") ? new https.Agent(options) : new http.Agent(options);
   const failures: string[] = [];
   let [begun, done, failed] = [0, 0, 0];
-  const print = () => process.stdout.write(`${JSON.stringify({ requests: done, failed, failures })}\n`);
-  const progress = setInterval(print, PROGRESS_MS);
   const startMs = performance.now();
+  const print = () => {
+    const seconds = (performance.now() - startMs) / 1000;
+    process.stdout.write(`${JSON.stringify({ requests: done, failed, failures, seconds })}\n`);
+  };
+  const progress = setInterval(print, PROGRESS_MS);
   const sender = async (): Promise<void> => {
     while (begun < requests) {
       const number = begun++;

@@ -82,6 +82,7 @@ const Progress = v.object({
   requests: v.pipe(v.number(), v.integer(), v.minValue(0)),
   failed: v.pipe(v.number(), v.integer(), v.minValue(0)),
   failures: v.array(v.string()),
+  seconds: v.number(),
 });
 export type LoadProgress = v.InferOutput<typeof Progress>;
 

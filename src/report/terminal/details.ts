@@ -6,7 +6,9 @@ import { VERDICT_LOOK } from "../drawing/palette.ts";
 import { detectable } from "../headline/detectable.ts";
 import { lockText } from "../headline/line-answer.ts";
 import { peakNotes, peakTables } from "../headline/peak-answer.ts";
+import { newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
+import { cyclesText } from "../wording/cycle-text.ts";
 import {
   baselineText,
   checkCells,
@@ -87,7 +89,9 @@ export function detailLines(scenario: ScenarioReport, paint: Paint, width: numbe
   const sees = judgement === null ? null : detectable(scenario);
   const shown = shownRunText(scenario.timeline);
   const locked = lockText(scenario);
+  const left = cyclesText(newestAnalysis(scenario.runs));
   const notes = [
+    ...(left === null ? [] : [left]),
     ...(locked === null ? [] : [`${locked}.`]),
     ...(shown === null ? [] : [`The picture and the deciding sizes are those of ${shown}.`]),
     ...(sees === null ? [] : [`This run would have detected ${sees}.`]),

@@ -59,8 +59,12 @@ export const ServiceSchema = v.object({
       at_ns: span,
       /** All requests before it; null where the load does not report them. */
       requests: v.nullable(count),
+      /** Length of the load before it, seconds; absent in those of earlier commits. */
+      load_s: v.exactOptional(v.number()),
     }),
   ),
+  /** What the collector of its language may hold, by its command or environment, bytes; absent = not known. */
+  limits: v.exactOptional(v.array(v.object({ of: v.picklist(["-Xmx", "GOMEMLIMIT"]), bytes: v.number() }))),
   requests: v.nullable(count),
   /** Null where the load does not report them. */
   failed: v.nullable(count),
