@@ -14,6 +14,7 @@ import type { Launched, Wall } from "../launch/start-in-session.ts";
 import { emptied } from "../launch/stop-tree.ts";
 import type { ServiceRequest } from "../session/request.ts";
 import { randomId } from "../session/session.ts";
+import { collectorLimits } from "./collector-limits.ts";
 import { driveService, planAt } from "./drive-service.ts";
 import { freePort } from "./ready.ts";
 
@@ -40,13 +41,15 @@ export class ServiceRun {
   readonly #plan: ServicePlan;
   readonly #isDecided: ServiceRequest["isDecided"];
   readonly #port: number | null;
+  readonly #command: Command;
   readonly #over = new AbortController();
   readonly #stepFd: number | null;
   #driven: Promise<void> | undefined;
   #record: RecordedService;
   #printed = "";
 
-  private constructor({ plan, isDecided }: ServiceRequest, port: number | null, directory: string) {
+  private constructor({ plan, isDecided }: ServiceRequest, command: Command, port: number | null, directory: string) {
+    this.#command = command;
     this.#stepFd = openStepFile(directory);
     this.#plan = port === null ? plan : planAt(plan, port);
     this.#isDecided = isDecided;
@@ -61,7 +64,7 @@ export class ServiceRun {
    */
   static async of(request: ServiceRequest, command: Command, directory: string): Promise<ServiceRun> {
     const hasPort = JSON.stringify([request.plan, command]).includes(PORT_PLACE);
-    return new ServiceRun(request, hasPort ? await freePort() : null, directory);
+    return new ServiceRun(request, command, hasPort ? await freePort() : null, directory);
   }
 
   /** The arguments with the port in its place. */
@@ -104,7 +107,7 @@ export class ServiceRun {
       isDecided: this.#isDecided,
     });
     this.#driven = driven.then(async (record) => {
-      this.#record = { port: this.#port, ...record };
+      this.#record = { port: this.#port, ...record, limits: collectorLimits(this.#command, env) };
       // A service that has died is what went wrong, not its load.
       if (record.problem !== undefined) await sleep(DEATH_MS, null, { ref: false });
     });

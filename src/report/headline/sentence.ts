@@ -8,6 +8,7 @@ import { judgementDocument } from "../../verdict/model/judgement-document.ts";
 import { sameSeries } from "../../verdict/model/series-index.ts";
 import { comparedValue, type DecisiveRun, decisiveRun, growingProcess, newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
+import { projectionText } from "../wording/cycle-text.ts";
 import { capital } from "../wording/wording.ts";
 import { type Cause, causesOf } from "./causes.ts";
 import { detectable } from "./detectable.ts";
@@ -270,8 +271,9 @@ function unjudgedSentence(scenario: ScenarioReport, judgement: Judgement): strin
 }
 
 /**
- * What stands below the sentence: the ranks of which nothing is known, how the baseline was made, and the smallest
- * change that a pass or a warning could show, where the sentence has no room for it. Not escaped.
+ * What stands below the sentence: when a leak fills the memory, the ranks of which nothing is known, how the baseline
+ * was made, and the smallest change that a pass or a warning could show, where the sentence has no room for it. Not
+ * escaped.
  */
 export function sideNotes(scenario: ScenarioReport): readonly string[] {
   const { judgement, verdict } = scenario;
@@ -281,12 +283,22 @@ export function sideNotes(scenario: ScenarioReport): readonly string[] {
   );
   const comparison = comparisonNote({ judgement });
   const settings = verdict === "fail" || verdict === "warn" ? changedSettings({ judgement }) : [];
+  const projection = projectionNote(scenario);
   return [
+    ...(projection === null ? [] : [projection]),
     ...settings,
     ...(missing === undefined || verdict === "unjudged" ? [] : [missing.reason]),
     ...(comparison === null ? [] : [comparison]),
     ...detectableNote(scenario),
   ];
+}
+
+/** When a leak of a service that fails fills its memory; null where that is not known. */
+export function projectionNote({ judgement, verdict, runs }: ScenarioReport): string | null {
+  const [cause] = causesOf(judgement?.checks ?? []);
+  if (verdict !== "fail" || cause?.kind !== "leak" || isCounted(cause.decisive.metric)) return null;
+  const projection = decisiveRun(runs, cause.decisive)?.run.analysis?.projection;
+  return projection === undefined ? null : projectionText(projection);
 }
 
 /** "transparent hugepages: madvise in the baseline, always here": what may explain a change without one of the code. */

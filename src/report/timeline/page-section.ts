@@ -6,7 +6,7 @@ import type { Check } from "../../verdict/model/judgement.ts";
 import { THEMES, VERDICT_LOOK } from "../drawing/palette.ts";
 import { fixOf, lineNote, lockText, peakLines, percent } from "../headline/line-answer.ts";
 import { peakNotes, peakTables, stackedRows } from "../headline/peak-answer.ts";
-import { answerSentence } from "../headline/sentence.ts";
+import { answerSentence, projectionNote } from "../headline/sentence.ts";
 import { rowCells, shownRows } from "../headline/shown-rows.ts";
 import { newestAnalysis } from "../model/decisive-run.ts";
 import type { ScenarioReport } from "../model/gate-report.ts";
@@ -39,9 +39,11 @@ export function sectionHtml(scenario: ScenarioReport, index: number, isNamed: bo
   const look = VERDICT_LOOK[scenario.verdict];
   const title = isNamed ? `<h2>${look.label} ${escapeHtml(scenario.scenario)}</h2>` : "";
   const sentence = answerSentence(scenario);
+  const projection = projectionNote(scenario);
   const parts = [
     title,
     `<p class="reason">${escapeHtml(capital(sentence))}</p>`,
+    projection === null ? "" : `<p>${escapeHtml(capital(projection))}.</p>`,
     ...excuseNotes(scenario).map((text) => `<p>${escapeHtml(text)}</p>`),
     panels.length === 0 ? `<p class="soft">No memory samples were recorded.</p>` : charts(panels, "deciding"),
     shownRunLine(scenario),
