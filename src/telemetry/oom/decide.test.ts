@@ -38,6 +38,26 @@ const probe = [probeOom("77.0.oom.0", RECORD, "pid=77\nrank=1\nexecutable=/usr/b
 const REPORT =
   "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB of which 1.00 GiB is free.";
 
+describe("a run whose end was not seen", () => {
+  const exit = { kind: "running" } as const;
+  const level = { bytes: 900, beforeBytes: 700, limitBytes: 1000 };
+
+  it("a level that reaches its limit within two seconds is a suspicion, a lower or an unknown one is none", () => {
+    expect(decide({ exit, level })).toMatchObject({
+      certainty: "suspected",
+      evidence: ["the record ends with 900 B of 1000 B in use, 200 B more than 2 s before"],
+    });
+    expect(decide({ exit, level: { ...level, beforeBytes: 850 } })).toBeNull();
+    expect(decide({ exit, level: { ...level, bytes: Number.NaN } })).toBeNull();
+  });
+
+  it("a kill of the kernel establishes a lack of memory, what the command printed does not", () => {
+    const kernel = { ...NO_KERNEL_FACTS, group: { kills: 1, timeNs: 5, dedicated: false } };
+    expect(decide({ exit, kernel })).toMatchObject({ certainty: "established", time_ns: 5 });
+    expect(decide({ exit, output: REPORT })).toMatchObject({ certainty: "suspected" });
+  });
+});
+
 describe("the probe's record", () => {
   it("an error in the probe's record is certain, and contains all facts about the request", () => {
     expect(decide({ probe })).toMatchObject({

@@ -1,3 +1,4 @@
+import { formatBytes } from "../../core/units.ts";
 import type { ExitState } from "../recording/model.ts";
 import { NO_SIZES, type OutOfMemory } from "../recording/out-of-memory.ts";
 import type { ProbeOom } from "../recording/probe-record.ts";
@@ -17,6 +18,8 @@ export interface OomFacts {
   /** The kept output of the command. */
   readonly output: string;
   readonly messages: readonly OutputMessage[];
+  /** What the run's memory group held where its record ends, and two seconds before; absent where its end was seen. */
+  readonly level?: { readonly bytes: number; readonly beforeBytes: number; readonly limitBytes: number } | undefined;
 }
 
 /**
@@ -41,10 +44,11 @@ const CONFIDENCE = {
   suspected: 0.5,
 } as const;
 
-/** Kind of an exit: killed (SIGKILL itself, or a shell's 128 + 9), failed, normal. */
-type Ending = "killed" | "failed" | "ok";
+/** Kind of an exit: killed (SIGKILL itself, or a shell's 128 + 9), failed, normal, or not seen. */
+type Ending = "killed" | "failed" | "ok" | "unseen";
 
 function endingOf(exit: ExitState): Ending {
+  if (exit.kind === "running") return "unseen";
   if (exit.kind === "exited") return exit.code === 0 ? "ok" : exit.code === 137 ? "killed" : "failed";
   return exit.kind === "signaled" && exit.signal === "SIGKILL" ? "killed" : "failed";
 }
@@ -119,9 +123,9 @@ function byOutput(facts: OomFacts, ending: Ending): { readonly finding: OomFindi
   const best =
     reports.findLast(({ text }) => sizesIn(text).requested_bytes !== null) ??
     reports.at(-1) ??
-    (ending === "ok" ? undefined : words.at(-1));
+    (ending === "ok" || ending === "unseen" ? undefined : words.at(-1));
   if (best === undefined) return null;
-  const established = ending !== "ok";
+  const established = ending === "failed" || ending === "killed";
   const worth = best.wording === "report" ? CONFIDENCE.report : CONFIDENCE.words;
   return {
     finding: {
@@ -138,7 +142,27 @@ function byOutput(facts: OomFacts, ending: Ending): { readonly finding: OomFindi
     },
     sentence: established
       ? `the command failed and printed "${best.text.slice(0, 200)}"`
-      : `the command printed "${best.text.slice(0, 200)}", but ended with status 0`,
+      : `the command printed "${best.text.slice(0, 200)}", but ${ending === "ok" ? "ended with status 0" : "its end was not seen"}`,
+  };
+}
+
+/** A machine whose memory is full may end gate and command at once, which then leave the level alone. */
+function byLevel({ level }: OomFacts): { readonly finding: OomFinding; readonly sentence: string } | null {
+  // An unknown level is not a number, and reaches nothing.
+  if (level === undefined || !(2 * level.bytes - level.beforeBytes >= level.limitBytes)) return null;
+  const { bytes, beforeBytes, limitBytes } = level;
+  return {
+    finding: {
+      ...UNKNOWN,
+      certainty: "suspected",
+      confidence: CONFIDENCE.suspected,
+      source: "kernel",
+      runtime: "kernel",
+      device: "host",
+      allocated_bytes: bytes,
+      total_bytes: limitBytes,
+    },
+    sentence: `the record ends with ${formatBytes(bytes)} of ${formatBytes(limitBytes)} in use, ${formatBytes(bytes - beforeBytes)} more than 2 s before`,
   };
 }
 
@@ -149,6 +173,7 @@ function byOutput(facts: OomFacts, ending: Ending): { readonly finding: OomFindi
  * - The kernel's kill is certain when its log names a process of the run, or when the full memory group contains only
  *   the run. In a shared group (or on a machine) it needs a command that failed. A SIGKILL without a kill by the kernel
  *   is not evidence.
+ * - A level within two seconds of the limit is `suspected` where the gate was killed too.
  * - Output counts when the command failed: a runtime's report anywhere, a message without one near the end. With status
  *   0 a report alone is `suspected`, which warns and does not fail, because a program may print anything.
  *
@@ -158,7 +183,7 @@ function byOutput(facts: OomFacts, ending: Ending): { readonly finding: OomFindi
 export function outOfMemory(facts: OomFacts): OutOfMemory | null {
   const ending = endingOf(facts.exit);
   if (facts.exit.kind === "not-started") return null;
-  const witnesses = [byProbe(facts, ending), byKernel(facts, ending), byOutput(facts, ending)].filter(
+  const witnesses = [byProbe(facts, ending), byKernel(facts, ending), byOutput(facts, ending), byLevel(facts)].filter(
     (witness) => witness !== null,
   );
   const main = witnesses.find(({ finding }) => finding.certainty === "established") ?? witnesses[0];
