@@ -82,6 +82,8 @@ export interface GateRequest {
   readonly root: string;
   /** Absolute directory of the bundle. */
   readonly bundle: string;
+  /** Absolute directory for a copy of the evidence in segments, where the machine itself may be lost; null = none. */
+  readonly stream: string | null;
   readonly hostPeriodNs: number;
   readonly devicePeriodNs: number;
   /** Fraction of one core, null = no governor. */

@@ -102,6 +102,11 @@ function bundleDirectory(root: string, text: string): string {
   return directory;
 }
 
+function streamDirectory(root: string, text: string | undefined): string | null {
+  if (text?.trim() === "") throw usageError("OPTION_INVALID", "--stream is empty", "Name a directory.");
+  return text === undefined ? null : path.resolve(root, text);
+}
+
 type Defined = Pick<ConfigScenario, "run" | "cwd" | "env" | "service">;
 
 function definitionOf(run: ConfigScenario["run"], { cwd, env, service }: Defined): string {
@@ -321,6 +326,7 @@ export function gateRequest(input: GateRequestInput): GateRequest {
     baselines: baselineSpecs(options, config, input.defaultBaselines),
     root: input.root,
     bundle: bundleDirectory(input.root, options.bundle ?? report.bundle ?? DEFAULTS.bundle),
+    stream: streamDirectory(input.root, options.stream),
     hostPeriodNs: Math.round(within("interval", options.interval, DEFAULTS.intervalMs, 0.5, 1000) * 1e6),
     devicePeriodNs: Math.round(
       within("device-interval", options["device-interval"], DEFAULTS.deviceIntervalMs, 0.5, 1000) * 1e6,

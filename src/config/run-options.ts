@@ -61,6 +61,14 @@ export const RUN_OPTIONS = {
     details: "An earlier bundle is replaced, any other directory is left alone. One gate writes a bundle at a time.",
     default: "`stormlog-bundle`",
   },
+  stream: {
+    group: "measure",
+    value: "DIR",
+    notRepeated: true,
+    notInSearches: true,
+    description: "Also write the evidence into this directory, a new file each second",
+    details: "`show DIR` reads what a killed machine left there ([services](services.md#when-the-machine-is-killed)).",
+  },
   interval: {
     group: "measure",
     value: "MS",

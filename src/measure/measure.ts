@@ -5,7 +5,7 @@ import { assertNever, GateError, usageError } from "../core/errors.ts";
 import { findExecutable } from "../core/process/find-executable.ts";
 import { denyInspection } from "../sampler/native.ts";
 import { readStat } from "../sampler/proc.ts";
-import type { Sampler, SamplerStats } from "../sampler/sampler.ts";
+import type { Sampler } from "../sampler/sampler.ts";
 import { requireSampler, startSampler } from "../sampler/start.ts";
 import type { ExitState, Fingerprint, RecordingInfo } from "../telemetry/recording/model.ts";
 import { OUTPUT_FILE, PROBE_FOLDER, RAW_RECORD_FILE } from "../telemetry/recording/run-files.ts";
@@ -27,11 +27,12 @@ import type { ServiceRun } from "./service/service-run.ts";
 import type { ProbeSetup } from "./session/probe-info.ts";
 import { ProgramNames } from "./session/program-names.ts";
 import { RamFiles } from "./session/ram-files.ts";
-import { finishedInfo, firstInfo, startedInfo } from "./session/recording-info.ts";
+import { finishedInfo, firstInfo, samplingError, startedInfo } from "./session/recording-info.ts";
 import type { EndedRun, MeasuredRecording } from "./session/recording-of.ts";
 import { argvOf, interruptName, type MeasureRequest } from "./session/request.ts";
 import { checkWorkingDirectory, createRunDirectory, unwritable, writeRecordingInfo } from "./session/run-directory.ts";
 import { randomId } from "./session/session.ts";
+import type { EvidenceStream } from "./stream/evidence-stream.ts";
 
 /**
  * Run a command under the sampler and leave a run directory in `request.directory`: `recording.json`, `samples.rec` and
@@ -48,7 +49,9 @@ export async function measure(request: MeasureRequest): Promise<MeasuredRecordin
   const prepared = await prepare(request);
   const ran = await runUnderSampler(prepared, await launchHeld(prepared));
   const { recordingOf } = await loadReader();
-  const measured = await recordingOf(prepared, ran);
+  const read = await recordingOf(prepared, ran);
+  const note = await prepared.stream?.end(read.info);
+  const measured = note ? { ...read, info: { ...read.info, lost: [...read.info.lost, note] } } : read;
   try {
     writeRecordingInfo(request.directory, measured.info);
   } catch (error) {
@@ -82,6 +85,8 @@ interface PreparedRun {
   readonly ramFiles: RamFiles | null;
   /** Null for a command that ends by itself. */
   readonly service: ServiceRun | null;
+  /** Null where no copy of the evidence is wanted. */
+  readonly stream: EvidenceStream | null;
   readonly wall: Wall | null;
 }
 
@@ -144,13 +149,19 @@ async function prepare(request: MeasureRequest): Promise<PreparedRun> {
   const wall = request.wall === undefined ? null : wallOfRun(request.wall, request.directory, written);
   const service = await serviceOf(request);
   const known = { request, argv, env, marker: variable, describe, probe, setup, info, log };
-  return { ...known, killsBefore, ramFiles, service, wall };
+  return { ...known, killsBefore, ramFiles, service, stream: await streamOf(request), wall };
 }
 
 async function serviceOf({ service, command, directory }: MeasureRequest): Promise<ServiceRun | null> {
   if (service === undefined) return null;
   const { ServiceRun } = await import("./service/service-run.ts");
   return ServiceRun.of(service, command, directory);
+}
+
+async function streamOf({ stream, directory }: MeasureRequest): Promise<EvidenceStream | null> {
+  if (stream === undefined) return null;
+  const { EvidenceStream } = await import("./stream/evidence-stream.ts");
+  return new EvidenceStream(stream, directory);
 }
 
 async function launchHeld({ request, argv, env, probe, log, service, wall }: PreparedRun): Promise<Launched> {
@@ -167,7 +178,7 @@ const TICKS_PER_S = 100;
 
 /** Sample the held command from before it starts until all of its processes have ended. */
 async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promise<EndedRun> {
-  const { request, argv, env, log, probe, describe, ramFiles, service } = prepared;
+  const { request, argv, env, log, probe, describe, ramFiles, service, stream } = prepared;
   const tree = new ProcessTree(launched.rootPid, launched.walled ? null : prepared.marker);
   const programs = new ProgramNames();
   const write = (chunk: Uint8Array): void => {
@@ -195,6 +206,10 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
     sampler = await samplerOf(prepared, launched);
     info = startedInfo(info, sampler, launched.commandPid() ?? -1, await describe(sampler.devices));
     writeRecordingInfo(request.directory, info);
+    stream?.start(() => ({
+      info: service === null ? info : { ...info, service: service.record },
+      programs: programs.all(),
+    }));
     const { monotonicStartNs } = sampler;
     const elapsedNs = (): number => Number(process.hrtime.bigint() - monotonicStartNs);
     beganNs = elapsedNs();
@@ -218,6 +233,7 @@ async function runUnderSampler(prepared: PreparedRun, launched: Launched): Promi
     const note = exit?.kind === "stopped" ? await service?.stop(launched, tree) : null;
     if (note) lost.push(note);
     lost.push(...(await endLeftovers(launched, tree)));
+    await stream?.stop();
     process.off("SIGCONT", onContinue);
     for (const tee of tees) {
       if (!(await tee.finish())) lost.push("the end of the output: another process still holds the pipe");
@@ -366,23 +382,4 @@ export async function endedTogether(end: CommandEnd, interrupt: AbortSignal): Pr
   // A signal to a whole process group or job step reaches its processes within ms; a busy machine takes longer.
   if (!interrupt.aborted) await sleep(300, null, { signal: interrupt }).catch(() => null);
   return interrupt.aborted;
-}
-
-/** Why a run's samples are not those of the whole run, unless the machine was busy; else null. */
-export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
-  if (writeError !== null) {
-    return new GateError(
-      "RECORD_FILE_INCOMPLETE",
-      `${RAW_RECORD_FILE} could not be written to its end (${writeError})`,
-      {
-        kind: "error",
-        hint: "Free space, or raise the limit on the size of files (ulimit -f). The measured command must not take either.",
-      },
-    );
-  }
-  if (!stopped || missedTicks === 0) return null;
-  return new GateError("GATE_STOPPED", `the gate was stopped during the run and missed ${missedTicks} samples`, {
-    kind: "error",
-    hint: "Run again without suspending the gate (SIGSTOP, Ctrl-Z). The measured command must not send it signals.",
-  });
 }

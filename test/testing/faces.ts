@@ -83,6 +83,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "scenario/scenario-hooks.ts",
     "scenario/scenario-report.ts",
     "scenario/timeline.ts",
+    "streamed-report.ts",
   ],
   git: ["fetch.ts", "git.ts", "repository-view.ts", "repository.ts"],
   github: [
@@ -149,6 +150,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "session/request.ts",
     "session/run-directory.ts",
     "session/session.ts",
+    "stream/read-stream.ts",
   ],
   merge: ["merge-bundles.ts", "merge-legs.ts", "merge-sections.ts"],
   nightly: ["compositions.ts", "nightly-run.ts", "state.ts"],
@@ -237,6 +239,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "reading/probe-info.ts",
     "reading/probe-phases.ts",
     "reading/process-roles.ts",
+    "reading/recent-records.ts",
     "reading/record-file.ts",
     "reading/record-recording.ts",
     "reading/shard-identity.ts",

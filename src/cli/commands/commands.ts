@@ -239,7 +239,7 @@ const SPECS = {
   show: {
     summary: "Print the report of a bundle",
     description: "Print the report of a bundle",
-    positionals: { "[BUNDLE]": `The bundle (default ${DEFAULTS.bundle})` },
+    positionals: { "[BUNDLE]": `The bundle, or the directory of --stream (default ${DEFAULTS.bundle})` },
     example: "stormlog-gate show stormlog-bundle",
     exits: ["pass", "error", "gateFailed", "invalidInput", "unjudged"],
     options: {

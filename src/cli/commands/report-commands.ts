@@ -77,12 +77,12 @@ export function reportCommands(
   };
 }
 
-/** Print a report with the commands that it proposes. @param shown the bundle as a person would write it */
+/** Print a report with the commands that it proposes. @param shown the bundle as a person would write it, if any */
 export function printReport(
   report: GateReport,
   { console, flags }: Pick<Invocation, "console" | "flags">,
   bundle: string,
-  shown = bundle,
+  shown: string | undefined,
 ): void {
   const program = programArgv();
   console.print(
@@ -90,7 +90,7 @@ export function printReport(
       ...console,
       verbose: flags.verbose === true,
       processes: flags.processes === true,
-      bundle: shown,
+      ...(shown === undefined ? {} : { bundle: shown }),
       program,
       commands: (scenario) => reportCommands(report, scenario, { bundle, program }),
     }),

@@ -26,6 +26,9 @@ export interface RequestDefaults {
   readonly unjudged: UnjudgedMode;
 }
 
+const fromHere = (directory: string | undefined): string | undefined =>
+  directory?.trim() ? path.resolve(directory) : directory;
+
 /** Build the gate's request from a parsed command line. @throws GateError as `gateRequest` and `loadConfig` */
 export function requestOf(invocation: Invocation, defaults: RequestDefaults): GateRequest {
   const { text, lists, rest } = invocation;
@@ -36,7 +39,8 @@ export function requestOf(invocation: Invocation, defaults: RequestDefaults): Ga
       ...text,
       ...lists,
       // A bundle is found from where the user is, not from the config file.
-      bundle: text.bundle?.trim() ? path.resolve(text.bundle) : text.bundle,
+      bundle: fromHere(text.bundle),
+      stream: fromHere(text.stream),
     },
     command,
     config,

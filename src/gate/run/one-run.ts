@@ -1,7 +1,9 @@
+import os from "node:os";
 import path from "node:path";
 import { phasesMemory } from "../../analysis/growth/phases.ts";
 import type { MeasuredRun } from "../../analysis/measurements.ts";
 import type { AnalysisDocument } from "../../analysis/series/document.ts";
+import { scenarioDirectory } from "../../baseline/identity.ts";
 import type { GateRequest, ScenarioRequest } from "../../config/gate-request.ts";
 import { GateError } from "../../core/errors.ts";
 import type { Command } from "../../core/process/command.ts";
@@ -78,6 +80,14 @@ async function serviceOf(plan: ServicePlan): Promise<ServiceRequest> {
   return { plan, isDecided };
 }
 
+/** Where a run streams to: below this gate's own directory, so that a restarted machine overwrites nothing. */
+function streamOf({ stream }: GateRequest, { name }: ScenarioRequest, { directory }: RunPlan): string | undefined {
+  if (stream === null) return undefined;
+  const began = new Date(performance.timeOrigin).toISOString().replace(/[-:]|\.\d+/g, "");
+  const gate = `${began}-${os.hostname().replace(/[^\w.-]/g, "-")}-${process.pid}`;
+  return path.join(stream, gate, scenarioDirectory(name), path.basename(directory));
+}
+
 /** Load, during a command that runs for longer, what its verdict needs. The result is the way to give that up. */
 function preload(ports: GatePorts): () => void {
   const load = () => Promise.all([loadAnalysis(), loadReader(), ports.load?.()]);
@@ -125,6 +135,7 @@ export async function oneRun(
     env: request.env,
     extraEnv: { ...scenario.env, ...plan.env },
     directory: plan.directory,
+    stream: streamOf(request, scenario, plan),
     wall: plan.wall,
     ignore: scenario.ignore,
     service,

@@ -4,7 +4,7 @@ import { holding } from "../../git/git.ts";
 import { rankIdentity } from "../../measure/environment/identity.ts";
 import { type RaisedWall, raiseWall } from "../../measure/launch/wall.ts";
 
-type Walled = Pick<GateRequest, "isolation" | "root" | "source" | "baselines" | "scenarios" | "env">;
+type Walled = Pick<GateRequest, "isolation" | "stream" | "root" | "source" | "baselines" | "scenarios" | "env">;
 
 /** What is read before measuring, and what a measured command has no reason to write: absolute paths. */
 export function readBefore({ root, source, baselines }: Walled): {
@@ -24,13 +24,14 @@ export function readBefore({ root, source, baselines }: Walled): {
  * @param written where the gate itself writes  @throws GateError ISOLATION_UNAVAILABLE
  */
 export async function wallAround(request: Walled, written: readonly string[]): Promise<RaisedWall> {
-  const { isolation, env, root, scenarios } = request;
+  const { isolation, env, root, scenarios, stream } = request;
   if (isolation === "off") return raiseWall(isolation, [], env);
   const { files, directories } = readBefore(request);
   const repositories = await Promise.all([root, ...scenarios.map(({ cwd }) => cwd)].map(gitDirectories));
   // A pod of an indexed job whose size is not known.
   const isRank = rankIdentity(env).world_size > 1 || env.JOB_COMPLETION_INDEX !== undefined;
-  return raiseWall(isolation, [...written, ...files, ...directories, ...repositories.flat()], env, isRank);
+  const kept = stream === null ? written : [...written, stream];
+  return raiseWall(isolation, [...kept, ...files, ...directories, ...repositories.flat()], env, isRank);
 }
 
 async function gitDirectories(cwd: string): Promise<readonly string[]> {

@@ -15,10 +15,13 @@ import { type FinishedRun, runReport } from "../run/one-run.ts";
 import { failure } from "../run/run-ending.ts";
 import { outOfTime } from "./cost.ts";
 
+type JudgingRequest = Pick<GateRequest, "gatingMetrics" | "gatingPhases" | "relativeMargin">;
+type Judged = Pick<ScenarioRequest, "name" | "budgets" | "horizon">;
+
 /** What a report needs of a scenario and its runs. */
 export interface ScenarioEvidence {
-  readonly request: GateRequest;
-  readonly scenario: ScenarioRequest;
+  readonly request: JudgingRequest & Pick<GateRequest, "bundle">;
+  readonly scenario: Judged;
   readonly candidate: readonly FinishedRun[];
   /** Runs that a limit or a cancellation ended: evidence, never judged. */
   readonly stopped: readonly FinishedRun[];
@@ -181,7 +184,7 @@ function errorOf({ code, message, where, hint }: GateError): ScenarioError {
 }
 
 /** A scenario whose measurement could not begin, for example without space for its directory. */
-export function brokenScenario(scenario: ScenarioRequest, error: GateError): ReportedScenario {
+export function brokenScenario(scenario: Judged, error: GateError): ReportedScenario {
   const report = unmeasured(scenario.name, { verdict: "error", judgement: null, error: errorOf(error) });
   return { report, warnings: [] };
 }
@@ -196,7 +199,7 @@ export function unmeasured(
 }
 
 /** The policy one scenario is judged by: the defaults, with what the request changes. */
-export function policyOf(request: GateRequest, scenario: ScenarioRequest): Policy {
+export function policyOf(request: JudgingRequest, scenario: Judged): Policy {
   return {
     ...DEFAULT_POLICY,
     budgets: scenario.budgets,

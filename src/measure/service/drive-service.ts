@@ -24,6 +24,8 @@ export interface DrivenService {
   readonly printed: () => string;
   /** The number of requests so far has become known. */
   readonly reached: (requests: number) => void;
+  /** A rest is over: the record so far. */
+  readonly rested: (record: Omit<RecordedService, "port">) => void;
   /** Whether the levels held at rest decide, so that no further cycle is needed. */
   readonly isDecided: (levels: readonly number[]) => boolean;
 }
@@ -254,6 +256,7 @@ class Drive {
       load_s: Number(this.#loadS.toFixed(3)),
     });
     this.#loadS = 0;
+    this.#service.rested(this.record());
     const held = this.#service.heldBytes();
     if (held !== null) this.#levels.push(held);
   }

@@ -72,6 +72,11 @@ export class ServiceRun {
     return argv.map((word) => word.replaceAll(PORT_PLACE, String(this.#port)));
   }
 
+  /** What is known by now. */
+  get record(): RecordedService {
+    return this.#record;
+  }
+
   /** Takes output of the service, until the line is in it that says that the service is ready. */
   print(chunk: Uint8Array): void {
     const { ready } = this.#plan;
@@ -103,6 +108,9 @@ export class ServiceRun {
         } catch {
           // On a full disk: the rests have the numbers.
         }
+      },
+      rested: (record) => {
+        this.#record = { port: this.#port, ...record };
       },
       isDecided: this.#isDecided,
     });

@@ -43,6 +43,10 @@ export class ProgramNames {
     }
   }
 
+  all(): [number, string][] {
+    return [...this.#names];
+  }
+
   get(pid: number): string | undefined {
     return this.#names.get(pid);
   }

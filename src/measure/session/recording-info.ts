@@ -1,8 +1,10 @@
 import os from "node:os";
+import { GateError } from "../../core/errors.ts";
 import { hideSecrets } from "../../core/process/hide-secrets.ts";
 import type { Sampler, SamplerStats } from "../../sampler/sampler.ts";
 import type { ExitState, Fingerprint, Recording, RecordingInfo } from "../../telemetry/recording/model.ts";
 import { startedDevice } from "../../telemetry/recording/recorded-device.ts";
+import { RAW_RECORD_FILE } from "../../telemetry/recording/run-files.ts";
 import type { RankIdentity } from "../environment/identity.ts";
 import type { OutputTotals } from "../launch/output-log.ts";
 import { inPidNamespace } from "../launch/pid-namespace.ts";
@@ -143,4 +145,23 @@ export function withReadings(
   lost: readonly string[],
 ): RecordingInfo {
   return { ...info, peaks, lost: [...info.lost, ...lost], ...(cut === undefined ? {} : { cut }) };
+}
+
+/** Why a run's samples are not those of the whole run, unless the machine was busy; else null. */
+export function samplingError({ writeError, missedTicks }: SamplerStats, stopped: boolean): GateError | null {
+  if (writeError !== null) {
+    return new GateError(
+      "RECORD_FILE_INCOMPLETE",
+      `${RAW_RECORD_FILE} could not be written to its end (${writeError})`,
+      {
+        kind: "error",
+        hint: "Free space, or raise the limit on the size of files (ulimit -f). The measured command must not take either.",
+      },
+    );
+  }
+  if (!stopped || missedTicks === 0) return null;
+  return new GateError("GATE_STOPPED", `the gate was stopped during the run and missed ${missedTicks} samples`, {
+    kind: "error",
+    hint: "Run again without suspending the gate (SIGSTOP, Ctrl-Z). The measured command must not send it signals.",
+  });
 }

@@ -4,7 +4,7 @@ import { codeOf, GateError } from "../../core/errors.ts";
 import { readBounded } from "../../core/files.ts";
 import { oneLine } from "../../core/text.ts";
 import type { Sampler } from "../../sampler/sampler.ts";
-import { outOfMemory } from "../../telemetry/oom/decide.ts";
+import { type OomFacts, outOfMemory } from "../../telemetry/oom/decide.ts";
 import { type KernelFacts, NO_KERNEL_FACTS, victimsIn } from "../../telemetry/oom/kernel.ts";
 import { findMessages } from "../../telemetry/oom/messages.ts";
 import { readProbeOoms } from "../../telemetry/oom/probe-files.ts";
@@ -50,7 +50,7 @@ export interface EndedRun {
 
 /** What was known before the command was launched. */
 interface RunSetup {
-  readonly request: MeasureRequest;
+  readonly request: Pick<MeasureRequest, "directory" | "ignore">;
   readonly setup: ProbeSetup;
   /** Kills of the machine's kernel before the command began. */
   readonly killsBefore: number | null;
@@ -62,44 +62,63 @@ export async function recordingOf(
   { info, devices, beganNs, programs, records, samplingError }: EndedRun,
 ): Promise<MeasuredRecording> {
   const { directory } = request;
-  const withEvidence = (file: RecordFile | null): RecordingInfo =>
-    withOutOfMemory(
-      withProbe(info, directory, file, { setup, drivers: devices, beganNs }),
-      directory,
-      file,
-      killsBefore,
-    );
   const read = readRecords(records, path.join(directory, RAW_RECORD_FILE));
   const { interference } = read;
   try {
     if (read.kind === "failed") throw read.error;
     const { ignored } = read.file.processes;
-    removeFilesOf(ignored, directory);
     const { command, identity } = info;
     const nothingMeasured = ignored.has(identity.pid) ? commandIgnored(programName(command.argv)) : null;
-    const machinePids = new Map(read.file.processes.all.map(({ pid, machinePid }) => [pid, machinePid]));
-    const nameOf = (pid: number) =>
-      programs.get(machinePids.get(pid) ?? pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
-    const roles = processRoles(read.file, nameOf);
-    const known = { ...withEvidence(read.file), ...(roles === null ? {} : { processes: roles }) };
-    const recording = recordFileToRecording(read.file, known);
-    const complete = withReadings(known, recording, [
-      ...dataLossNotes(read.file, known),
-      ...(request.ignore !== undefined && ignored.size === 0 ? [nothingIgnored(request.ignore)] : []),
-    ]);
     return {
-      info: complete,
-      recording: { ...recording, info: complete },
+      ...describeRun({ request, setup, killsBefore }, { info, devices, beganNs, programs }, read.file),
       interference,
       integrityError: nothingMeasured ?? samplingError,
       writeError: null,
     };
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
-    const complete = withReadings(withEvidence(null), { peaks: [] }, [`peaks: ${error.message}`]);
+    const complete = withReadings(
+      withEvidence({ request, setup, killsBefore }, { info, devices, beganNs }, null),
+      { peaks: [] },
+      [`peaks: ${error.message}`],
+    );
     const integrityError = error.code === RECORD_FILE_ALTERED ? error : samplingError;
     return { info: complete, recording: null, interference, integrityError, writeError: null };
   }
+}
+
+type RunFacts = Pick<EndedRun, "info" | "devices" | "beganNs">;
+
+function withEvidence(
+  { request: { directory }, setup, killsBefore }: RunSetup,
+  { info, devices, beganNs }: RunFacts,
+  file: RecordFile | null,
+): RecordingInfo {
+  const probed = withProbe(info, directory, file, { setup, drivers: devices, beganNs });
+  return withOutOfMemory(probed, directory, file, killsBefore);
+}
+
+/** A run as its record file and the files of its directory describe it. */
+export function describeRun(
+  run: RunSetup,
+  { programs, ...facts }: RunFacts & { readonly programs: Pick<ProgramNames, "get"> },
+  file: RecordFile,
+): { readonly info: RecordingInfo; readonly recording: Recording } {
+  const { directory, ignore } = run.request;
+  const { command, identity } = facts.info;
+  const { all, ignored } = file.processes;
+  removeFilesOf(ignored, directory);
+  const machinePids = new Map(all.map(({ pid, machinePid }) => [pid, machinePid]));
+  const nameOf = (pid: number) =>
+    programs.get(machinePids.get(pid) ?? pid) ?? (pid === identity.pid ? programName(command.argv) : undefined);
+  const roles = processRoles(file, nameOf);
+  const known = { ...withEvidence(run, facts, file), ...(roles === null ? {} : { processes: roles }) };
+  const recording = recordFileToRecording(file, known);
+  const info = withReadings(known, recording, [
+    ...dataLossNotes(file, known),
+    ...(ignore !== undefined && ignored.size === 0 ? [nothingIgnored(ignore)] : []),
+  ]);
+  return { info, recording: { ...recording, info } };
 }
 
 /** What a process starts is ignored with it. */
@@ -143,8 +162,18 @@ function withOutOfMemory(
     kernel: kernelFacts(info, file, killsBefore),
     output,
     messages: findMessages(output),
+    level: info.complete || file === null ? undefined : lastLevel(file, info),
   });
   return oom === null ? info : { ...info, oom };
+}
+
+/** What the memory group held at the end, without page cache; undefined where it has no limit. */
+function lastLevel({ cgroup, lastNs }: RecordFile, { fingerprint }: RecordingInfo): OomFacts["level"] {
+  const limitBytes = fingerprint.memory_limit_bytes;
+  const at = cgroup.timeNs.findLastIndex((timeNs) => timeNs <= lastNs - 2e9);
+  const [bytes, beforeBytes] = [cgroup.anonShmem.at(-1), cgroup.anonShmem.at(Math.max(0, at))];
+  if (typeof limitBytes !== "number" || bytes === undefined || beforeBytes === undefined) return undefined;
+  return { bytes, beforeBytes, limitBytes };
 }
 
 /** Records read of the kernel's log; its ring holds some thousands. */
@@ -207,7 +236,8 @@ function kernelFacts(info: RecordingInfo, file: RecordFile | null, before: numbe
   if (machineKills === 0 && group === null) return { ...NO_KERNEL_FACTS, machineKills };
   const startNs = BigInt(info.clock.monotonic_start_ns);
   const pids = jobPids(file, info);
-  const victims = victimsIn(kernelLog()).flatMap((victim) => {
+  // A run that a killed gate left may be another machine's.
+  const victims = victimsIn(info.complete ? kernelLog() : []).flatMap((victim) => {
     const pid = pids.get(victim.pid);
     // The log's clock and CLOCK_MONOTONIC may lie a little apart.
     return pid !== undefined && victim.monotonicNs >= startNs - 100_000_000n ? [{ ...victim, pid }] : [];

@@ -27,6 +27,8 @@ export interface MeasureRequest {
   readonly extraEnv: Readonly<Record<string, string>>;
   /** Run directory to create, absolute. */
   readonly directory: string;
+  /** Absolute directory for a copy of the evidence in segments, to be made; absent = none. */
+  readonly stream?: string | undefined;
   /** Programs of the command that are not measured. Default none. */
   readonly ignore?: readonly string[] | undefined;
   /** What keeps the command from the gate; absent = nothing does. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { samplingError } from "../measure.ts";
+import { samplingError } from "./recording-info.ts";
 
 const STATS = {
   ticks: 100,

@@ -63,7 +63,7 @@ describe("the newest records of a long run whose gate was killed", () => {
 
   it("recentRecords returns nothing for an absent, linked or damaged file, and whole records of a cut one", () => {
     const recent = `${file}${RECENT_ENDING}`;
-    expect(recentRecords(recent)).toHaveLength(0);
+    expect(recentRecords(recent).bytes).toHaveLength(0);
     const whole = recentBytes(5, 9, (n) => n);
     const numbered = (next: bigint, first: bigint, capacity = BigInt(RECENT_CAPACITY)): Buffer => {
       const bytes = Buffer.from(whole);
@@ -79,13 +79,13 @@ describe("the newest records of a long run whose gate was killed", () => {
     ];
     for (const bytes of bad) {
       writeFileSync(recent, bytes);
-      expect(recentRecords(recent)).toHaveLength(0);
+      expect(recentRecords(recent).bytes).toHaveLength(0);
     }
     writeFileSync(recent, whole.subarray(0, HEADER_BYTES + 6 * RECORD_BYTES + 7));
-    expect(recentRecords(recent)).toHaveLength(RECORD_BYTES);
+    expect(recentRecords(recent).bytes).toHaveLength(RECORD_BYTES);
     rmSync(recent);
     writeFileSync(path.join(directory, "elsewhere"), whole);
     symlinkSync(path.join(directory, "elsewhere"), recent);
-    expect(recentRecords(recent)).toHaveLength(0);
+    expect(recentRecords(recent).bytes).toHaveLength(0);
   });
 });

@@ -7,14 +7,20 @@ export const RECENT_ENDING = ".recent";
 export const RECENT_MAGIC = "SLGRCN\u0001\n";
 export const RECENT_CAPACITY = 16_384;
 
-const NONE = Buffer.alloc(0);
+/** Held records, in order, and the number of the first of them since the run began. */
+interface HeldRecords {
+  readonly first: number;
+  readonly bytes: Buffer;
+}
+
+const NONE: HeldRecords = { first: 0, bytes: Buffer.alloc(0) };
 
 /**
  * The records that a killed gate held back from its record file, in order; none when the file is absent or damaged.
  * @param file the file of the newest records: a header with magic, number of the next record, number of the first one
  *   that was held, and capacity; then a slot for each, record n in slot n modulo the capacity
  */
-export function recentRecords(file: string): Buffer {
+export function recentRecords(file: string): HeldRecords {
   let bytes: Buffer;
   try {
     bytes = readHead(file, HEADER_BYTES + RECENT_CAPACITY * RECORD_BYTES, "refuse");
@@ -33,5 +39,5 @@ export function recentRecords(file: string): Buffer {
     slots(0, from + count - RECENT_CAPACITY),
   ];
   const both = from + count > RECENT_CAPACITY ? Buffer.concat([before, after]) : before;
-  return both.subarray(0, both.length - (both.length % RECORD_BYTES));
+  return { first: Number(first), bytes: both.subarray(0, both.length - (both.length % RECORD_BYTES)) };
 }

@@ -293,5 +293,5 @@ export function parseRecordFile(bytes: Uint8Array, name: string): RecordFile {
  * @throws GateError as {@link parseRecordChunks}, and INPUT_NOT_FOUND, INPUT_NO_PERMISSION, INPUT_IS_DIRECTORY
  */
 export async function readRecordFile(path: string): Promise<RecordFile> {
-  return parseRecordChunks(readChunks(path), path, () => recentRecords(`${path}${RECENT_ENDING}`));
+  return parseRecordChunks(readChunks(path), path, () => recentRecords(`${path}${RECENT_ENDING}`).bytes);
 }
