@@ -35,8 +35,12 @@ function restore(segments: readonly Segment[], newest: Segment, directory: strin
   const raw = path.join(directory, RAW_RECORD_FILE);
   const fd = openSync(raw, "wx");
   writeSync(fd, base64(newest.header), 0, HEADER_BYTES, 0);
-  // A segment that seemed to fail is there twice, at the same position.
-  for (const { records } of segments) writeSync(fd, base64(records.bytes), 0, null, records.at);
+  let end = HEADER_BYTES;
+  for (const { records } of segments) {
+    // Behind a segment that is missing nothing can be read; one that seemed to fail is there twice.
+    if (records.at > end) break;
+    end = Math.max(end, records.at + writeSync(fd, base64(records.bytes), 0, null, records.at));
+  }
   closeSync(fd);
   const late = segments.slice(-MAX_HELD_SEGMENTS);
   const held = Buffer.concat(late.map((one) => base64(one.held.bytes))).subarray(-RECENT_CAPACITY * RECORD_BYTES);
