@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { packageRoot } from "../../src/core/package-root.ts";
 import type { Result } from "../shared/figures.ts";
 
-/** Where the languages' packages are: a Python with gunicorn, FastAPI, aiohttp, gRPC; one with PyTorch; node_modules. */
+/** Where packages are: a Python with gunicorn, FastAPI, aiohttp, gRPC; one with PyTorch; node_modules with Express. */
 export interface Installed {
   readonly python: string;
   readonly torch: string;

@@ -184,7 +184,8 @@ jobs:
       pull-requests: write             # the reaction, or one short reply
     steps:
       - uses: stormlog/gate/accept@${e.pin}
-`}var Q=`# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
+`}var Q=`# yaml-language-server: $schema=https://raw.githubusercontent.com/stormlog/gate/v1/schema/config.schema.json
+# Stormlog Gate: what is measured and how it is judged (schema stormlog.config/1).
 schema: stormlog.config/1
 
 scenarios:
@@ -192,7 +193,7 @@ scenarios:
     run: python train.py --steps 200 # a string runs in \`sh -c\`; a list ["python", "train.py"] runs without a shell
     # cwd: .
     # env: { CUDA_VISIBLE_DEVICES: "0" }
-    # timeout: 900                   # seconds for one run
+    # timeout: 15m                   # for one run
     # horizon: 1000000               # steps (or "72h") of a production run: growth is extrapolated to it
     # budget: { allocated: 12GiB }   # absolute limits on peaks, of any of these metrics:
     #   ${x.join(", ")}

@@ -1,3 +1,3 @@
 import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);
-import{j as b}from"./core-files.js";var h=".recent",C=`SLGRCN
-`,r=16384,i=Buffer.alloc(0);function T(B){let t;try{t=b(B,64+r*48,"refuse")}catch{return i}if(t.length<64||t.toString("latin1",0,8)!==C)return i;let[f,e,s]=[8,16,24].map(E=>t.readBigUInt64LE(E));if(s!==BigInt(r)||f<e||f-e>s)return i;let n=Number(e%s),u=Number(f-e),m=(E,p)=>t.subarray(64+E*48,64+p*48),[N,l]=[m(n,Math.min(n+u,r)),m(0,n+u-r)],a=n+u>r?Buffer.concat([N,l]):N;return a.subarray(0,a.length-a.length%48)}export{h as a,T as b};
+import{j as m}from"./core-files.js";var C=".recent",y=`SLGRCN
+`,e=16384,b={first:0,bytes:Buffer.alloc(0)};function g(d){let r;try{r=m(d,64+e*48,"refuse")}catch{return b}if(r.length<64||r.toString("latin1",0,8)!==y)return b;let[c,t,f]=[8,16,24].map(i=>r.readBigUInt64LE(i));if(f!==BigInt(e)||c<t||c-t>f)return b;let n=Number(t%f),u=Number(c-t),E=(i,R)=>r.subarray(64+i*48,64+R*48),[l,N]=[E(n,Math.min(n+u,e)),E(0,n+u-e)],a=n+u>e?Buffer.concat([l,N]):l;return{first:Number(t),bytes:a.subarray(0,a.length-a.length%48)}}export{C as a,y as b,e as c,g as d};

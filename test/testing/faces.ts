@@ -169,6 +169,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "headline/line-answer.ts",
     "headline/peak-answer.ts",
     "headline/sentence.ts",
+    "headline/shown-rows.ts",
     "markdown/comment-markdown.ts",
     "markdown/markdown-text.ts",
     "markdown/summary-markdown.ts",
