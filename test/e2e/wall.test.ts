@@ -66,21 +66,6 @@ setTimeout(() => console.log(kept.length), 300);`;
     expect(readFileSync(file, "utf8")).toBe("before\n");
   });
 
-  it("a walled command is measured again after a .NET program has ended, whose socket was covered", async () => {
-    const cwd = own();
-    const socket = path.join(cwd, "dotnet-diagnostic-7-1-socket");
-    writeFileSync(socket, "");
-    const program = "echo measured >&2; sleep 0.3";
-    const { code, stderr } = await cli(["run", "--isolation", "require", "--repeats", "2", "--", "sh", "-c", program], {
-      cwd,
-      env: { HOME: cwd, TMPDIR: cwd },
-      under: under(cwd),
-      onStderr: (text) => text.includes("measured") && rmSync(socket, { force: true }),
-    });
-    expect(existsSync(socket), stderr).toBe(false);
-    expect(code, stderr).toBe(6);
-  });
-
   it("a walled command that replaces a link above the recording does not choose where the gate writes", async () => {
     const cwd = own("real", "other");
     symlinkSync("real", path.join(cwd, "link"));

@@ -44,7 +44,14 @@ test("a run parses its record file once, writes recording.json before it, at its
   };
   const directory = path.join(root, "run");
   const run = await oneRun(
-    { ...request, probe: "auto", warningPercent: 80, criticalPercent: 95, debug: false } as unknown as GateRequest,
+    {
+      ...request,
+      stream: null,
+      probe: "auto",
+      warningPercent: 80,
+      criticalPercent: 95,
+      debug: false,
+    } as unknown as GateRequest,
     scenario as unknown as ScenarioRequest,
     { role: "candidate", number: 1, directory, command, cwd: root, session: "s", commit: null },
     { stdout: null, stderr: null, progress: null, interrupt: new AbortController().signal } as GatePorts,
