@@ -242,6 +242,7 @@ function analyseAtRest(
       growth_bytes: Math.round(growth),
       class: trend.class,
       mde_bytes: Math.ceil(trend.mde),
+      mde_bytes_per_request: per(stepSpan, trend.mde),
       steps_to_oom: steps === null ? null : Math.floor(steps),
       seconds_to_oom: until(perSecond),
     },

@@ -100,6 +100,8 @@ const SeriesEntries = v.object({
   class: driftClass,
   /** Minimum detectable total growth of this series. */
   mde_bytes: v.nullable(number),
+  /** That, for each request to a service; as `growth_bytes_per_request`. */
+  mde_bytes_per_request: v.exactOptional(v.nullable(number)),
   steps_to_oom: v.nullable(number),
   seconds_to_oom: v.nullable(number),
   /** True: the samples end before the program did, so its sizes are lower bounds. Absent = not known to. */

@@ -61,6 +61,12 @@ describe("the analysis of a service", () => {
     expect(per_cycle).not.toHaveProperty("threads");
   });
 
+  it("a series states what a request would have to leave to be called a leak", () => {
+    const [host] = service({ left: () => 0 }).series.filter(({ metric }) => metric === "host");
+    // Six of nine cycles of 600 requests are judged.
+    expect(host?.mde_bytes_per_request).toBeCloseTo((host?.mde_bytes ?? 0) / 3600, 0);
+  });
+
   it("a cycle without a reading at one of its ends is unknown, and so is what a judged one leaves", () => {
     const { cycles, per_cycle } = service({ left: leak, unread: 5 });
     const unknown = cycles?.flatMap(({ bytes }, i) => (bytes === null ? [i] : []));

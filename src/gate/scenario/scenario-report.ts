@@ -103,6 +103,9 @@ export function judgedScenario(
   return assemble(run, { verdict: judgement.verdict, judgement, error: null, ...found });
 }
 
+/** Codes of commands that ran, and that are not judged: what they did is not what was to be judged, or is elsewhere. */
+const UNJUDGED: ReadonlySet<string> = new Set(["SERVICE_ERRORS", "STREAM_WITHOUT_VERDICT"]);
+
 /**
  * A scenario whose command failed, was interrupted or answered with errors: only absolute budgets and out-of-memory are
  * judged.
@@ -133,8 +136,7 @@ export function failedScenario(
   const hard = all.checks.filter(isHardBreach);
   const judgement: Judgement | null =
     last.ending.kind === "failed" && hard.length > 0 ? { ...all, verdict: "fail", next: DONE, checks: hard } : null;
-  // The service ran, but what it did is not what was to be judged.
-  const verdict = judgement !== null ? "fail" : error?.code === "SERVICE_ERRORS" ? "unjudged" : "error";
+  const verdict = judgement !== null ? "fail" : UNJUDGED.has(error?.code ?? "") ? "unjudged" : "error";
   return assemble(run, { verdict, judgement, error, ...held });
 }
 

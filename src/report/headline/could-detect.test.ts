@@ -31,6 +31,7 @@ describe("what a run could have detected", () => {
   it("a run without a baseline could detect the growth that its own noise allows, and no peak", () => {
     expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], 8_000_000)).toEqual({
       growth: 8_000_000,
+      perRequest: null,
       peak: null,
     });
   });
@@ -40,7 +41,7 @@ describe("what a run could have detected", () => {
       { aspect: "peak", verdict: "pass", mde_bytes: 2_000_000 },
       { aspect: "growth", verdict: "pass", mde_bytes: 9_000_000 },
     ] as const;
-    expect(detected([...checks], 8_000_000)).toEqual({ growth: 9_000_000, peak: 2_000_000 });
+    expect(detected([...checks], 8_000_000)).toEqual({ growth: 9_000_000, perRequest: null, peak: 2_000_000 });
   });
 
   it("a sentence about one series could detect what that series could", () => {
@@ -58,6 +59,7 @@ describe("what a run could have detected", () => {
   it("the detectable change is unknown for a run that was too short", () => {
     expect(detected([{ aspect: "peak", verdict: "unjudged", mde_bytes: null }], null)).toEqual({
       growth: null,
+      perRequest: null,
       peak: null,
     });
   });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { MIB } from "../../core/units.ts";
-import { sampleCheck, sampleJudgement, sampleScenario } from "../testing/sample-report.ts";
+import {
+  sampleAnalysis,
+  sampleCheck,
+  sampleJudgement,
+  sampleScenario,
+  sampleSeriesAnalysis,
+} from "../testing/sample-report.ts";
 import { detectable } from "./detectable.ts";
 
 const scenario = (...checks: Parameters<typeof sampleCheck>[0][]) =>
@@ -20,6 +26,20 @@ describe("the smallest detectable change of a run", () => {
       ),
     );
     expect(found).toBe("+7.00 MiB at the peak");
+  });
+
+  it("the detectable change of a service is what a request leaves, unless a baseline decides", () => {
+    const analysis = sampleAnalysis({
+      series: [
+        sampleSeriesAnalysis({ device: "host", metric: "host", mde_bytes: 8 * MIB, mde_bytes_per_request: 524.3 }),
+      ],
+    });
+    const [run] = sampleScenario("pass").runs;
+    const served = sampleScenario("pass", {
+      runs: [{ ...run!, analysis }],
+      judgement: sampleJudgement("pass", { checks: [] }),
+    });
+    expect(detectable(served)).toBe("524 B a request");
   });
 
   it("the detectable change is null where no check has one", () => {

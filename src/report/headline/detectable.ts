@@ -9,6 +9,8 @@ import { describingSeries } from "./shown-rows.ts";
 /** The smallest changes that the runs of a scenario could have shown, bytes; null = not known. */
 interface Detectable {
   readonly growth: number | null;
+  /** Of a service, what a request leaves at that growth. */
+  readonly perRequest: number | null;
   /** At the peak; null without a baseline, whose spread decides. */
   readonly peak: number | null;
 }
@@ -36,17 +38,20 @@ export function couldDetect(scenario: ScenarioReport, about?: Check): Detectable
       : (newestAnalysis(scenario.runs)?.series.filter(({ rank, device, metric }) =>
           keys.has(`${rank} ${device} ${metric}`),
         ) ?? []);
+  const known = byBaseline("growth");
   return {
-    growth: byBaseline("growth") ?? largest(series.map((one) => one?.mde_bytes ?? null)),
+    growth: known ?? largest(series.map((one) => one?.mde_bytes ?? null)),
+    perRequest: known === null ? largest(series.map((one) => one?.mde_bytes_per_request ?? null)) : null,
     peak: byBaseline("peak"),
   };
 }
 
-/** The smallest changes that the runs could detect: "+2.00 MiB at the peak, 8.00 MiB of growth". Null when unknown. */
+/** The smallest changes that the runs could detect: "+2.00 MiB at the peak, 205 B a request". Null when unknown. */
 export function detectable(scenario: ScenarioReport, about?: Check): string | null {
-  const { peak, growth } = couldDetect(scenario, about);
+  const { peak, growth, perRequest } = couldDetect(scenario, about);
   const parts: string[] = [];
   if (peak !== null) parts.push(`+${formatShort(peak)} at the peak`);
-  if (growth !== null) parts.push(`${formatShort(growth)} of growth`);
+  if (perRequest !== null) parts.push(`${formatShort(perRequest)} a request`);
+  else if (growth !== null) parts.push(`${formatShort(growth)} of growth`);
   return parts.length === 0 ? null : parts.join(", ");
 }
