@@ -2,7 +2,7 @@ import { commitRange, commitSubject, describeCommits } from "../../bisect/commit
 import { DEFAULTS } from "../../config/run-options.ts";
 import type { Invocation } from "../console/command.ts";
 import { interruptSignal } from "../console/ports.ts";
-import { checkSearch, printSearch, search, searchEnvironment } from "./search-command.ts";
+import { checkSearch, printSearch, search, searchEnvironment } from "../search/search-command.ts";
 
 export async function bisect(invocation: Invocation): Promise<number> {
   const { good, bad, command } = checkSearch(invocation);

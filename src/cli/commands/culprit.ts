@@ -8,7 +8,7 @@ import { readBounded } from "../../core/files.ts";
 import { changeText } from "../../report/headline/line-answer.ts";
 import type { Invocation } from "../console/command.ts";
 import { interruptSignal } from "../console/ports.ts";
-import { checkSearch, printSearch, search, searchEnvironment } from "./search-command.ts";
+import { checkSearch, printSearch, search, searchEnvironment } from "../search/search-command.ts";
 
 function readLock(file: string): string {
   try {
