@@ -21,6 +21,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "core",
   ],
   cli: [
+    "history",
     "lab",
     "bisect",
     "merge",
@@ -40,6 +41,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   github: ["report", "verdict", "baseline", "analysis", "git", "core"],
   lab: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
   bisect: ["gate", "report", "config", "verdict", "baseline", "sampler", "git", "core"],
+  history: ["gate", "inputs", "report", "verdict", "baseline", "analysis", "telemetry", "stats", "git", "core"],
   nightly: ["gate", "attribution", "report", "config", "verdict", "baseline", "analysis", "telemetry", "core"],
   merge: ["gate", "report", "config", "verdict", "baseline", "analysis", "measure", "telemetry", "core"],
   attribution: [
@@ -231,6 +233,7 @@ describe("the layout of the house", () => {
       "analyze.ts",
       "compare.ts",
       "export.ts",
+      "history.ts",
       "judge.ts",
       "merge.ts",
     ]);

@@ -114,6 +114,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
     "repository/issue-upsert.ts",
     "repository/ref-store.ts",
   ],
+  history: ["history-text.ts", "read-sessions.ts", "scenario-history.ts"],
   inputs: [
     "analysis-input.ts",
     "export-bundle.ts",
@@ -264,6 +265,7 @@ export const FACES: Readonly<Record<string, readonly string[]>> = {
   verdict: [
     "difference.ts",
     "fingerprint.ts",
+    "gating.ts",
     "judge.ts",
     "missing-runs.ts",
     "model/acceptance.ts",

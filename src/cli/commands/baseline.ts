@@ -22,7 +22,7 @@ import { consolePorts, interruptSignal } from "../console/ports.ts";
 import { programArgv } from "../console/program.ts";
 
 /** The named store, else the first one of the config file that can be written, else `file:baselines`. */
-function chosenStore(invocation: Invocation): BaselineStore {
+export function chosenStore(invocation: Invocation): BaselineStore {
   const named = invocation.lists.baseline?.[0];
   const configured = named === undefined ? [configOf(invocation, true)?.baseline ?? []].flat() : [];
   const writable = configured.find((spec) => /^(file|ref):/.test(spec));

@@ -178,6 +178,16 @@ const SPECS = {
       vary: runOption("vary"),
     },
   },
+  history: {
+    summary: "Peak and growth by commit, and since when they changed",
+    description: "Peak and growth of each scenario by commit, with the commits at which they changed",
+    positionals: {
+      "[SOURCE]": "file:DIR, ref:NAME or a directory of bundles (default: the store of `baseline`)",
+    },
+    example: "stormlog-gate history ref:refs/stormlog/baselines",
+    exits: ["pass", "error", "invalidInput"],
+    options: {},
+  },
   merge: {
     summary: "Bundles of matrix legs, nodes or ranks as one verdict",
     description: "Bundles of matrix legs, or recordings of ranks and nodes, as one bundle with one verdict",

@@ -15,6 +15,7 @@ export const PROGRAMS: Readonly<Record<CommandName, () => Promise<CommandProgram
   judge: async () => (await import("./judge.ts")).judgeFiles,
   compare: async () => (await import("./compare.ts")).compare,
   baseline: async () => (await import("./baseline.ts")).baseline,
+  history: async () => (await import("./history.ts")).history,
   merge: async () => (await import("./merge.ts")).merge,
   bisect: async () => (await import("./bisect.ts")).bisect,
   culprit: async () => (await import("./culprit.ts")).culprit,
