@@ -8,13 +8,13 @@ import type { RunSession } from "./sessions.ts";
 const MIN_SESSIONS = 20;
 
 /** "a1b2c3d4e5f6"; the time where the commit is not known. */
-const sessionName = ({ commit, time }: RunSession): string => commit?.slice(0, 12) ?? time;
+export const sessionName = ({ commit, time }: RunSession): string => commit?.slice(0, 12) ?? time;
 
 /** "host peak" */
-const seriesName = ({ metric, quantity }: MetricHistory): string => `${metricLabel(metric)} ${quantity}`;
+export const seriesName = ({ metric, quantity }: MetricHistory): string => `${metricLabel(metric)} ${quantity}`;
 
 /** "train"; with the environment where the scenario has several. */
-function historyName({ scenario, environment }: ScenarioHistory, all: readonly ScenarioHistory[]): string {
+export function historyName({ scenario, environment }: ScenarioHistory, all: readonly ScenarioHistory[]): string {
   const several = all.filter((one) => one.scenario === scenario).length > 1;
   return oneLine(several ? `${scenario} (environment ${environment})` : scenario);
 }
@@ -23,7 +23,7 @@ function historyName({ scenario, environment }: ScenarioHistory, all: readonly S
  * "+10.1 % (36.9 MiB, was 33.5 MiB) at a1b2c3d4e5f6, one of 3 commits since 0f1e2d3c4b5a"; not escaped.
  * @param positions of commits on their branch
  */
-function changeText(
+export function changeText(
   { metric, quantity, points }: MetricHistory,
   { kind, from, at, before, after }: Change,
   positions: ReadonlyMap<string, number>,
@@ -60,7 +60,7 @@ export function historyLines(
 }
 
 /** What can be said of a scenario in which no change was found. */
-function stillText({ sessions }: ScenarioHistory): string {
+export function stillText({ sessions }: ScenarioHistory): string {
   const runs = sessions.reduce((sum, one) => sum + one.runs.length, 0);
   const seen = `${plural(sessions.length, "session")} (${plural(runs, "run")})`;
   return sessions.length < MIN_SESSIONS

@@ -3,6 +3,7 @@ import type { BaselineRecord } from "../baseline/record.ts";
 import { acceptRuns, addRuns, emptyRecord, type NewRun } from "../baseline/record-changes.ts";
 import { MIB } from "../core/units.ts";
 import { prng } from "../stats/testing/prng.ts";
+import { renderHistoryHtml } from "./history-html.ts";
 import { historyLines } from "./history-text.ts";
 import { type ScenarioHistory, scenarioHistories } from "./scenario-history.ts";
 import { distinctSessions, type RunSession, sessionsOf } from "./sessions.ts";
@@ -103,5 +104,49 @@ describe("the lines of a history", () => {
       ["peak", 40],
       ["growth", 20],
     ]);
+  });
+});
+
+describe("the page of a history", () => {
+  it("the page escapes outside text and loads nothing", () => {
+    const hostile = nights('</h2><script>alert("x")</script>', 60, (night) => (night < 35 ? 1 : 1.1)).map(
+      (one, night) => (night === 35 ? { ...one, commit: "<b>&", accepted: "<img src=x onerror=alert(1)>" } : one),
+    );
+    const page = renderHistoryHtml(histories(hostile), POSITIONS);
+    expect(page).not.toMatch(/<script|<img|<b>|https?:/);
+    expect(page).toContain("&#60;img");
+    expect(page).toContain("script-src 'none'");
+    expect(page).toContain("<title>accepted: ");
+  });
+
+  it("each changed series has a chart with its level, its marks and its anchor; pending sessions are hollow", () => {
+    const sessions = nights("train", 60, (night) => (night < 35 ? 1 : 1.1)).map((one, night) => ({
+      ...one,
+      approved: night < 58,
+    }));
+    const anchor = {
+      scenario: "train",
+      fingerprint: {},
+      set: timeAt(0),
+      commit: null,
+      series: [[0, "host", "host", 510 * MIB] as [number, string, "host", number]],
+    };
+    const page = renderHistoryHtml(
+      scenarioHistories(sessions, () => anchor),
+      POSITIONS,
+    );
+    expect(page.match(/<svg /g)).toHaveLength(1);
+    expect(page.match(/<ol><li>/g)).toHaveLength(1);
+    expect(page.match(/stroke-dasharray="7 5"/g)).toHaveLength(1);
+    expect(page.match(/h0/g)).toHaveLength(58 + 2 * 2);
+    expect(page).toContain('stroke="var(--paper)"');
+  });
+
+  it("5,000 sessions of 20 scenarios take less than 2 MB", () => {
+    // One scenario is analysed, and drawn as often as there are scenarios.
+    const [one] = histories(nights("train", 5000, (night) => (night % 1000 < 500 ? 1 : 1.1)).slice(0, 5000));
+    const all = Array.from({ length: 20 }, (_, i) => ({ ...one!, scenario: `scenario ${i}` }));
+    expect(one!.series[0]!.changes.length).toBeGreaterThanOrEqual(9);
+    expect(Buffer.byteLength(renderHistoryHtml(all, POSITIONS))).toBeLessThan(2_000_000);
   });
 });

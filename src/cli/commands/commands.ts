@@ -184,9 +184,9 @@ const SPECS = {
     positionals: {
       "[SOURCE]": "file:DIR, ref:NAME or a directory of bundles (default: the store of `baseline`)",
     },
-    example: "stormlog-gate history ref:refs/stormlog/baselines",
+    example: "stormlog-gate history ref:refs/stormlog/baselines --html history.html",
     exits: ["pass", "error", "invalidInput"],
-    options: {},
+    options: { html: text("Also write a page with a chart of each scenario", "FILE") },
   },
   merge: {
     summary: "Bundles of matrix legs, nodes or ranks as one verdict",

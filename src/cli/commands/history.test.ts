@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-function invoked(positionals: readonly string[]): Promise<number> {
+function invoked(positionals: readonly string[], text: Readonly<Record<string, string>> = {}): Promise<number> {
   const console: Invocation["console"] = {
     json: true,
     color: false,
@@ -33,7 +33,7 @@ function invoked(positionals: readonly string[]): Promise<number> {
     progress: null,
   };
   const config = path.join(root, "stormlog-gate.yml");
-  return history({ text: { config }, lists: {}, flags: {}, positionals, rest: null, argv: [], console });
+  return history({ text: { config, ...text }, lists: {}, flags: {}, positionals, rest: null, argv: [], console });
 }
 
 function git(...args: readonly string[]): string {
@@ -86,7 +86,8 @@ describe("history of a ref", () => {
     const { records } = await storeOf("ref:refs/baselines", root).list();
     expect(records[0]!.record.epochs[0]!.runs.length).toBeLessThan(16);
 
-    expect(await invoked(["ref:refs/baselines"])).toBe(0);
+    const page = path.join(root, "history.html");
+    expect(await invoked(["ref:refs/baselines"], { html: page })).toBe(0);
     const [before, after] = [line[14]!.slice(0, 12), line[15]!.slice(0, 12)];
     expect(printed[0]).toBe(`train: allocated peak +20.0 % (1.20 GiB, was 1.00 GiB) at ${after}, after ${before}`);
     expect(shown().scenarios[0]!.series[0]).toMatchObject({
@@ -94,6 +95,7 @@ describe("history of a ref", () => {
       points: runs.map(({ measured }) => ({ session: measured.session })),
       changes: [{ kind: "step", from: 14, at: 15 }],
     });
+    expect(readFileSync(page, "utf8")).toContain("<h2>train</h2>");
   });
 
   it("sessions are in the order of their commits, and those of another branch are left out", async () => {

@@ -11,6 +11,7 @@ import { historyLines } from "../../history/history-text.ts";
 import { onMainLine, readBundleSessions, readStoreSessions } from "../../history/read-sessions.ts";
 import { type ScenarioHistory, scenarioHistories } from "../../history/scenario-history.ts";
 import type { Invocation } from "../console/command.ts";
+import { writeOutputFile } from "../console/console.ts";
 import { rootOf } from "../console/gate-request.ts";
 import { chosenStore } from "./baseline.ts";
 
@@ -40,7 +41,7 @@ function withoutRuns({ series, sessions, ...scenario }: ScenarioHistory) {
 }
 
 export async function history(invocation: Invocation): Promise<number> {
-  const { console } = invocation;
+  const { console, text } = invocation;
   const repository = await viewRepository(rootOf(invocation), process.env);
   const { read, isReviewed } = await readSource(invocation, rootOf(invocation));
   const { sessions, positions, notes } = await onMainLine(read, repository, isReviewed);
@@ -52,6 +53,10 @@ export async function history(invocation: Invocation): Promise<number> {
   );
   for (const line of historyLines(histories, positions)) console.print(escapeTerminal(line));
   for (const note of notes) console.print(escapeTerminal(`note: ${oneLine(note)}`));
+  if (text.html !== undefined) {
+    const { renderHistoryHtml } = await import("../../history/history-html.ts");
+    writeOutputFile(path.resolve(text.html), renderHistoryHtml(histories, positions));
+  }
   console.document({ scenarios: histories.map(withoutRuns), notes });
   return ExitCode.pass;
 }
