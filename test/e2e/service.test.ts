@@ -12,18 +12,22 @@ import { temporary } from "../testing/temporary.ts";
 
 /**
  * Keeps KEEP bytes a request; FAIL: answers with errors; DIE: ends at its hundredth request; LINK: the file that its
- * step file becomes a link to.
+ * step file becomes a link to; BOOT: grows by itself after it has begun to listen.
  */
 const SERVICE = `
 import { symlinkSync, unlinkSync } from "node:fs";
 import { createServer } from "node:http";
-const { KEEP = "0", FAIL, DIE, LINK, STORMLOG_GATE_STEP_FILE } = process.env;
+const { KEEP = "0", FAIL, DIE, LINK, BOOT, STORMLOG_GATE_STEP_FILE } = process.env;
 if (LINK) {
   unlinkSync(STORMLOG_GATE_STEP_FILE);
   symlinkSync(LINK, STORMLOG_GATE_STEP_FILE);
 }
 const kept = [];
 let requests = 0;
+const boot = setInterval(() => {
+  if (!BOOT || kept.length === 8) clearInterval(boot);
+  else kept.push(Buffer.alloc(30 * 1024 * 1024, 1));
+}, 25);
 createServer((request, response) => {
   requests += 1;
   if (DIE && requests === 100) process.exit(3);
@@ -106,11 +110,13 @@ describe("a service", () => {
     // A service may not make the gate write elsewhere.
     const victim = path.join(root, "victim");
     writeFileSync(victim, "untouched");
-    const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`, { LINK: victim });
+    const { scenario, host, run } = await gate("clean", `${ready}, ${load}, cycles: 6`, { LINK: victim, BOOT: "1" });
     expect(readFileSync(victim, "utf8")).toBe("untouched");
     expect(scenario.verdict).not.toBe("fail");
     expect(["flat", "plateau", "shrink"]).toContain(host?.class);
-    expect(run.info.service?.rests).toHaveLength(7);
+    const sent = run.info.service?.rests.map(({ requests }) => requests ?? 0) ?? [];
+    // Workers that still start do not make the cycles smaller.
+    expect(sent.slice(1).map((until, i) => until - (sent[i] ?? 0))).toEqual([400, 400, 400, 400, 400, 400]);
     // What a baseline is made of.
     expect(successfulRuns(scenario)).toHaveLength(1);
     expect(run.info.service?.requests).toBe(run.info.service?.rests.at(-1)?.requests);

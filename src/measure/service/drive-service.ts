@@ -159,7 +159,6 @@ class Drive {
 
   /** @returns the requests of a cycle */
   async #warmUp(http: HttpLoad, requests: number): Promise<number> {
-    const beganNs = this.#service.elapsedNs();
     let wasLarge: number | null = null;
     for (let size = Math.min(FIRST_REQUESTS, requests); !this.#isOver; ) {
       const held = this.#service.heldBytes();
@@ -168,16 +167,17 @@ class Drive {
       const isLarge = held !== null && after !== null && after - held > MAX_BLOCK_BYTES;
       if (isLarge && wasLarge === size) return size;
       if (size === requests) return size;
-      this.#refuseHours(beganNs, requests, http);
+      this.#refuseHours(requests, http);
       wasLarge = isLarge ? size : null;
-      // One that has grown much is sent once more: a first request loads code and data.
-      if (!isLarge) size = Math.min(2 * size, requests);
+      // One that has grown much is sent once more: a first request loads code and data, and workers may still start.
+      if (isLarge) await this.#pause();
+      else size = Math.min(2 * size, requests);
     }
     return requests;
   }
 
-  #refuseHours(beganNs: number, requests: number, { concurrency }: HttpLoad): void {
-    const tookS = (this.#service.elapsedNs() - beganNs) / 1e9;
+  #refuseHours(requests: number, { concurrency }: HttpLoad): void {
+    const tookS = this.#loadS;
     const sent = this.#requests ?? 0;
     if (tookS < MIN_TIMED_S || sent < FIRST_REQUESTS) return;
     const all = requests * (this.#plan.cycles ?? MAX_CYCLES);
@@ -241,14 +241,18 @@ class Drive {
     throw new LoadProblem(code, oneLine(`${what} ${how}${said && `: ${said}`}`));
   }
 
+  async #pause(): Promise<void> {
+    await sleep(this.#plan.restS * 1000, null, { signal: this.#service.beside.signal }).catch(() => null);
+  }
+
   /** Without load: what is held now is what a cycle leaves. */
   async #rest(): Promise<void> {
-    const { reset, restS } = this.#plan;
+    const { reset } = this.#plan;
     if (this.#isOver) return;
     if (reset !== null)
       this.#checkEnd(await runBeside(argvOf(reset), this.#service.beside), "`reset`", "SERVICE_RESET_FAILED");
     const beganNs = this.#service.elapsedNs();
-    await sleep(restS * 1000, null, { signal: this.#service.beside.signal }).catch(() => null);
+    await this.#pause();
     if (this.#isOver) return;
     this.#rests.push({
       at_ns: [beganNs, this.#service.elapsedNs()],
