@@ -62,7 +62,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   "policy.unjudged": "`fail`, in the Action `warn`",
   baseline: "`file:baselines`, in the Action [two](github-action.md#inputs)",
   "report.csv": "`false`",
-  "scenarios[].service.requests": "2000",
+  "scenarios[].service.requests": "2000 in at most 10 s",
   "scenarios[].service.rest": "`5s`",
   "scenarios[].service.cycles": "`auto`",
   "scenarios[].service.stop": "`SIGTERM`",

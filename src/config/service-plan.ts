@@ -4,8 +4,8 @@ import { parseDuration } from "../core/units.ts";
 import { type Load, PORT_PLACE, type Ready, type ServicePlan } from "../telemetry/recording/service.ts";
 import type { ConfigScenario, ConfigService } from "./schema.ts";
 
-/** Requests of a cycle, connections and rest where the scenario does not say. */
-const USUAL = { requests: 2000, concurrency: 4, restS: 5 } as const;
+/** Connections and rest where the scenario does not say. */
+const USUAL = { concurrency: 4, restS: 5 } as const;
 
 /** A command as the config file writes it: text for a shell, or words. */
 export const commandOf = (run: ConfigScenario["run"]): Command =>
@@ -42,7 +42,7 @@ function loadOf({ load, requests }: ConfigService): Load {
     );
   const { url, method = "GET", headers = {}, body = null, concurrency = USUAL.concurrency, rate = null } = load;
   const http = { url, method, headers, body, concurrency, rate };
-  return { kind: "http", http, requests: requests ?? USUAL.requests };
+  return { kind: "http", http, requests: requests ?? null };
 }
 
 /** The plan of a service. @throws GateError SERVICE_REQUESTS_INVALID (usage) */

@@ -48,6 +48,9 @@ const MAX_BLOCK_BYTES = 24 * MIB;
 const MAX_FAILED_SHARE = 0.01;
 const MAX_FAILED_ALONE = 1;
 const MAX_FAILURES = 3;
+/** Requests of a cycle where their number is not given; fewer, where so many take longer than this. */
+const MAX_USUAL_REQUESTS = 2000;
+const MAX_CYCLE_S = 10;
 /** Hours of load are refused once the speed is known, from this time of warm-up on. */
 const MAX_LOAD_S = 2 * 3600;
 const MIN_TIMED_S = 1;
@@ -158,16 +161,18 @@ class Drive {
   }
 
   /** @returns the requests of a cycle */
-  async #warmUp(http: HttpLoad, requests: number): Promise<number> {
+  async #warmUp(http: HttpLoad, given: number | null): Promise<number> {
+    const requests = given ?? MAX_USUAL_REQUESTS;
     let wasLarge: number | null = null;
     for (let size = Math.min(FIRST_REQUESTS, requests); !this.#isOver; ) {
       const held = this.#service.heldBytes();
+      const beforeS = this.#loadS;
       await this.#load(size);
       const after = this.#service.heldBytes();
       const isLarge = held !== null && after !== null && after - held > MAX_BLOCK_BYTES;
       if (isLarge && wasLarge === size) return size;
-      if (size === requests) return size;
-      this.#refuseHours(requests, http);
+      if (size === requests || (given === null && 2 * (this.#loadS - beforeS) > MAX_CYCLE_S)) return size;
+      if (given !== null) this.#refuseHours(requests, http);
       wasLarge = isLarge ? size : null;
       // One that has grown much is sent once more: a first request loads code and data, and workers may still start.
       if (isLarge) await this.#pause();

@@ -27,7 +27,8 @@ export interface HttpLoad {
 
 /** What sends the requests of a cycle. */
 export type Load =
-  | { readonly kind: "http"; readonly http: HttpLoad; readonly requests: number }
+  /** Null: as many as are answered in some seconds. */
+  | { readonly kind: "http"; readonly http: HttpLoad; readonly requests: number | null }
   /** `pattern`: finds the number of requests in its output; null = the reports of known load generators. */
   | { readonly kind: "command"; readonly command: Command; readonly pattern: string | null };
 
