@@ -248,7 +248,7 @@ export async function growingLines(run: AttributionRun): Promise<GrowingLines> {
     findings,
     notes: [...evidence.notes, ...attribution.notes, ...samples.notes, ...estimated],
     noLine: none,
-    lost: isLost(processes, holding),
+    lost: isLost(processes, holding, [...attribution.lines, ...attribution.jumps]),
     tracedBytes: tracedGrowth(processes),
   };
 }

@@ -56,11 +56,19 @@ export function tracedRate(processes: readonly ProcessEvidence[]): number | null
 
 /**
  * Whether nothing grows that the programs of an attribution run still reach: no container that gains elements at every
- * moment or was seen to keep one of the lines, no objects that something refers to, no single buffer. Null where it is
- * not known.
+ * moment, none that was seen to keep most of what grew, no objects that something refers to, no single buffer. Null
+ * where it is not known.
+ * @param lines that are named  @param seen all that ended higher
  */
-export function isLost(processes: readonly ProcessEvidence[], lines: readonly AttributedLine[]): boolean | null {
-  if (lines.some(({ countGrowth, placed }) => countGrowth < MIN_BLOCKS || placed === "kept")) return false;
+export function isLost(
+  processes: readonly ProcessEvidence[],
+  lines: readonly AttributedLine[],
+  seen: readonly AttributedLine[],
+): boolean | null {
+  if (lines.some(({ countGrowth }) => countGrowth < MIN_BLOCKS)) return false;
+  const held = seen.filter(({ placed, device }) => placed === "kept" && device === "host");
+  const kept = held.reduce((sum, { growthBytes }) => sum + growthBytes, 0);
+  if (kept > 0 && 2 * kept >= tracedGrowth(processes)) return false;
   const known = processes.map(({ moments }) => reaches(moments)).filter((reached) => reached !== null);
   return known.length === 0 ? null : !known.includes(true);
 }
